@@ -1,0 +1,147 @@
+package eventlog
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Expect is the head seq that an append requires. The zero value expects an
+// empty log, so that a forgotten expectation refuses and never overwrites.
+type Expect struct {
+	any bool
+	seq uint64
+}
+
+// Any appends at the head, whatever it is.
+func Any() Expect { return Expect{any: true} }
+
+// At requires the head to be seq.
+func At(seq uint64) Expect { return Expect{seq: seq} }
+
+// Batch is what one append brings: events of one session, all or nothing. The
+// caller must not change it, or what it points to, until the append returned.
+type Batch struct {
+	Session uuid.UUID
+	Expect  Expect
+	Epoch   uint64 // of the caller's activation; 0: none
+	Events  []NewEvent
+}
+
+// Result says where a batch stands.
+type Result struct {
+	Session           uuid.UUID
+	FirstSeq, LastSeq uint64
+	Hash              Hash // chain hash after LastSeq
+	Position          uint64
+	Replayed          bool // the batch was there already: a retry found its original
+}
+
+// Plan decides, inside the commit, what an atomic unit writes. It sees the
+// state that all earlier units left, runs alone, and must be a pure function
+// of its view: no I/O, no locks. Each session may be named once. Returning no
+// batch commits nothing and succeeds. An error refuses the unit, unchanged.
+type Plan func(v *View) ([]Batch, error)
+
+// View is the state of the store inside a commit. It is valid during the call
+// of its plan only.
+type View struct {
+	st   *stage
+	now  time.Time
+	boot uuid.UUID
+}
+
+// Now is the store's clock: a claim, never used for order.
+func (v *View) Now() time.Time { return v.now }
+
+// Boot is the id of this writing process's hold of the store.
+func (v *View) Boot() uuid.UUID { return v.boot }
+
+// NewID makes an event or message id. The store's randomness is the only one
+// that plans may use.
+func (v *View) NewID() (uuid.UUID, error) { return uuid.NewV7() }
+
+// Row returns the session's small state. Errors: ErrNotFound.
+func (v *View) Row(session uuid.UUID) (Row, error) {
+	e, err := v.st.lookup(session)
+	if err != nil {
+		return Row{}, err
+	}
+	if e == nil {
+		return Row{}, notFound(session)
+	}
+	return e.row, nil
+}
+
+// Policy returns the session's policy-bearing events in order, read from the
+// log by its links and not from any derived state. Errors: ErrNotFound,
+// ErrPolicyUnreadable.
+func (v *View) Policy(session uuid.UUID) ([]Event, error) {
+	e, err := v.st.lookup(session)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, notFound(session)
+	}
+	return policyChain(e, v.st)
+}
+
+// ByExternal finds the session of another system's id, or uuid.Nil.
+func (v *View) ByExternal(hash Hash) (uuid.UUID, error) { return v.st.byName(name{nameExternal, hash}) }
+
+// ByKey finds the child made under an idempotency key, or uuid.Nil.
+func (v *View) ByKey(hash Hash) (uuid.UUID, error) { return v.st.byName(name{nameKey, hash}) }
+
+// Consumed is the settled seq of the last notice of child that parent
+// consumed, 0 if none.
+func (v *View) Consumed(parent, child uuid.UUID) (uint64, error) {
+	l, err := v.st.link(linkKey{parent, child})
+	return l.Consumed, err
+}
+
+// Children lists the session's children, those of this group included.
+func (v *View) Children(parent uuid.UUID) ([]uuid.UUID, error) { return v.st.children(parent) }
+
+// Descendants lists the session's whole subtree without itself, parents
+// before children.
+func (v *View) Descendants(session uuid.UUID) ([]uuid.UUID, error) {
+	var out []uuid.UUID
+	for todo := []uuid.UUID{session}; len(todo) > 0; todo = todo[1:] {
+		children, err := v.Children(todo[0])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, children...)
+		todo = append(todo, children...)
+	}
+	return out, nil
+}
+
+// Event reads one event with its content.
+func (v *View) Event(session uuid.UUID, seq uint64) (Event, error) {
+	e, err := v.st.lookup(session)
+	if err != nil {
+		return Event{}, err
+	}
+	if e == nil || seq == 0 || seq > e.row.Head {
+		return Event{}, notFound(session)
+	}
+	events, err := readSeqs(e, v.st, seq, seq)
+	if err != nil {
+		return Event{}, err
+	}
+	ev := events[0].Event
+	v.st.loadContent(&ev, events[0].index)
+	return ev, nil
+}
+
+func sortedIDs[V any](set map[uuid.UUID]V) []uuid.UUID {
+	out := make([]uuid.UUID, 0, len(set))
+	for id := range set {
+		out = append(out, id)
+	}
+	slices.SortFunc(out, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	return out
+}

@@ -1,0 +1,217 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"childlog/eventlog/pagecheck"
+)
+
+// The journal is store.db, the only truth. Everything that knows bbolt's
+// transactions and their traps stands in this file.
+var (
+	bucketJournal    = []byte("journal")    // position u64be -> frame
+	bucketContents   = []byte("contents")   // see content.go
+	bucketTombstones = []byte("tombstones") // position u64be -> leaf hash of a purged frame
+	keyIdentity      = []byte("identity")
+)
+
+// allocSize is how much the file grows at a time, bytes. bbolt's own 16 MiB
+// would make a new store and a nearly full disk fail early.
+const allocSize = 4 << 20
+
+// mapReservation is how much address space the writer's map reserves, bytes.
+// Without it the first remap waits for every open reader.
+func mapReservation(readOnly bool) int {
+	if readOnly || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return 0
+	}
+	return 64 << 30
+}
+
+type journal struct {
+	db *bolt.DB
+}
+
+// openJournal opens store.db after the guards that bbolt lacks: an empty file
+// is a lost store and not a new one, the file must be the one the path still
+// names, and before anything may be written the meta pages, the branch pages
+// and the freelist must agree.
+func openJournal(ctx context.Context, dir string, readOnly bool, maxSize int) (*journal, error) {
+	path := filepath.Join(dir, journalFile)
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if fi.Size() == 0 {
+		return nil, fmt.Errorf("%w: %s is empty", ErrStoreLost, path)
+	}
+	if err := inspectPages(ctx, path, fi.Size(), readOnly); err != nil {
+		return nil, err
+	}
+	var opened *os.File
+	j := new(journal)
+	err = protect("store.db", func() (err error) {
+		j.db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: readOnly, Timeout: time.Second, FreelistType: bolt.FreelistMapType,
+			InitialMmapSize: mapReservation(readOnly), MaxSize: maxSize,
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				opened, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+				return opened, err
+			}})
+		return err
+	})
+	if errors.Is(err, berrors.ErrTimeout) {
+		return nil, &LockedError{Path: dir}
+	}
+	if err != nil {
+		return nil, damageError("store.db", err)
+	}
+	j.db.AllocSize = allocSize
+	at, err1 := os.Stat(path)
+	is, err2 := opened.Stat()
+	if err1 != nil || err2 != nil || !os.SameFile(at, is) {
+		j.db.Close()
+		return nil, fmt.Errorf("%w: %s was replaced while it was opened; open it again", ErrLocked, path)
+	}
+	return j, nil
+}
+
+// inspectPages runs the raw reader. A reader of a damaged file is let in,
+// since it must be able to say what is left; every frame it reads has a
+// checksum of its own.
+func inspectPages(ctx context.Context, path string, size int64, readOnly bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	report, err := pagecheck.Inspect(ctx, f, size)
+	if err != nil {
+		return damageError("store.db", err)
+	}
+	if readOnly && (report.Metas[0].Valid || report.Metas[1].Valid) {
+		return nil
+	}
+	if err := report.Err(); err != nil {
+		return damageError("store.db", err)
+	}
+	return nil
+}
+
+func damageError(what string, err error) error {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &CorruptError{Reason: what + ": " + err.Error()}
+}
+
+// protect turns a panic and a fault through the memory map into an error.
+// bbolt asserts and dereferences what a damaged page says.
+func protect(what string, fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = &CorruptError{Reason: fmt.Sprintf("%s: %v", what, p)}
+		}
+	}()
+	return fn()
+}
+
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	return protect("store.db", j.db.Close)
+}
+
+func (j *journal) view(fn func(*bolt.Tx) error) error {
+	return protect("store.db", func() error { return j.db.View(fn) })
+}
+
+func positionKey(position uint64) []byte {
+	return binary.BigEndian.AppendUint64(nil, position)
+}
+
+// next is the position after the last frame. The journal's sequence is set to
+// it in every commit: a leaf that lost a count would hide frames, and the two
+// numbers then differ.
+func (j *journal) next() (next uint64, err error) {
+	err = j.view(func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketJournal)
+		if b == nil || tx.Bucket(bucketContents) == nil || tx.Bucket(bucketTombstones) == nil {
+			return &CorruptError{Reason: "store.db: a bucket is missing"}
+		}
+		for _, bucket := range []*bolt.Bucket{b, tx.Bucket(bucketTombstones)} {
+			if k, _ := bucket.Cursor().Last(); len(k) == 8 {
+				next = max(next, binary.BigEndian.Uint64(k)+1)
+			}
+		}
+		if seq := b.Sequence(); seq != next {
+			return &CorruptError{Reason: fmt.Sprintf("store.db: the journal ends at position %d, its sequence says %d", next, seq)}
+		}
+		return nil
+	})
+	return next, err
+}
+
+// commitOutcome says what is known after a failed commit.
+type commitOutcome int
+
+const (
+	committed    commitOutcome = iota
+	notCommitted               // the file shows the old transaction; writing may go on
+	brokenFile                 // not committed, but the file must be reopened first
+	unknown                    // the file shows the new transaction, unsynced
+)
+
+// write runs fn in one transaction and commits it. What happened after a
+// failure is read off the file: the visible transaction id is the old one or
+// the new one.
+func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
+	var before, txid int
+	committing := false
+	err := protect("store.db", func() error {
+		tx, err := j.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // after Commit it does nothing
+		txid = tx.ID()
+		before = txid - 1
+		if err := fn(tx); err != nil {
+			return err
+		}
+		committing = true
+		return tx.Commit()
+	})
+	if err == nil {
+		return committed, nil
+	}
+	if errors.Is(err, ErrCorrupt) {
+		return brokenFile, err
+	}
+	if committing {
+		visible := before
+		if viewErr := j.view(func(tx *bolt.Tx) error { visible = tx.ID(); return nil }); viewErr != nil {
+			return brokenFile, errors.Join(err, viewErr)
+		}
+		if visible != before {
+			return unknown, fmt.Errorf("%w: the commit's last sync failed: %w", ErrOutcomeUnknown, err)
+		}
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) || errors.Is(err, berrors.ErrMaxSizeReached) {
+		return notCommitted, fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return brokenFile, err
+}

@@ -1,0 +1,242 @@
+package eventlog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// maxLost bounds the list of frames that no session could be found for; a
+// store with more is for salvage.
+const maxLost = 1024
+
+// loadState opens the index, if it fits the journal, and folds what it does
+// not cover. Without a usable index everything is folded: slower, the same
+// answers.
+func (s *Store) loadState(ctx context.Context, next uint64) error {
+	s.st = &state{over: newChanges()}
+	ix, c, why := s.usableIndex(next)
+	if s.opts.fresh && why == nil {
+		why = os.ErrNotExist
+	}
+	if why != nil {
+		if !errors.Is(why, os.ErrNotExist) {
+			s.notices = append(s.notices, "index not used: "+why.Error())
+		}
+		ix.close()
+		ix, c = nil, cover{}
+		if !s.opts.ReadOnly {
+			if err := removeIndex(s.dir); err != nil {
+				return err
+			}
+			var err error
+			if ix, err = openIndex(s.dir, false); err != nil {
+				return err
+			}
+		}
+	}
+	s.st.index, s.st.next, s.st.covered, s.st.totals, s.st.lost = ix, c.Next, c.Next, c.Totals, c.Lost
+	return s.catchUp(ctx, next)
+}
+
+func removeIndex(dir string) error {
+	err := os.Remove(filepath.Join(dir, indexFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// usableIndex returns the index if it is this store's, of this fold, not
+// ahead of the journal, and ends in the frame that the journal has there.
+func (s *Store) usableIndex(next uint64) (*index, cover, error) {
+	ix, err := openIndex(s.dir, s.opts.ReadOnly)
+	if err != nil {
+		return nil, cover{}, err
+	}
+	c, ok, err := ix.cover()
+	switch {
+	case err != nil:
+		return ix, c, err
+	case !ok:
+		return ix, c, fmt.Errorf("it covers nothing: %w", os.ErrNotExist)
+	case c.Store != s.identity.Store || c.Incarnation != s.identity.Incarnation:
+		return ix, c, fmt.Errorf("it belongs to store %s incarnation %d", c.Store, c.Incarnation)
+	case c.Fold != foldVersion:
+		return ix, c, fmt.Errorf("its fold is version %d, want %d", c.Fold, foldVersion)
+	case c.Next > next:
+		return ix, c, fmt.Errorf("it is ahead: it covers %d frames, the journal has %d", c.Next, next)
+	}
+	last, err := s.journal.fingerprint(c.Next)
+	if err == nil && last != c.Last {
+		err = fmt.Errorf("the frame at position %d is another one", c.Next-1)
+	}
+	return ix, c, err
+}
+
+// fingerprint identifies the last frame below next.
+func (j *journal) fingerprint(next uint64) (h Hash, err error) {
+	if next == 0 {
+		return h, nil
+	}
+	err = j.view(func(tx *bolt.Tx) error {
+		v := tx.Bucket(bucketJournal).Get(positionKey(next - 1))
+		if v == nil {
+			v = tx.Bucket(bucketTombstones).Get(positionKey(next - 1))
+		}
+		h = sha256.Sum256(v)
+		return nil
+	})
+	return h, err
+}
+
+// catchUpPage is how many frames one read transaction folds.
+const catchUpPage = 2048
+
+// catchUp folds the frames from the index's coverage to next.
+func (s *Store) catchUp(ctx context.Context, next uint64) error {
+	for s.st.next < next {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		group := newChanges()
+		totals, at, bytes := s.st.totals, s.st.next, uint64(0)
+		end := min(next, at+catchUpPage)
+		err := s.journal.view(func(tx *bolt.Tx) error {
+			c := tx.Bucket(bucketJournal).Cursor()
+			k, v := c.Seek(positionKey(at))
+			for ; at < end; at++ {
+				if len(k) != 8 || binary.BigEndian.Uint64(k) != at {
+					s.lostFrame(group, at, nil, tx)
+					continue
+				}
+				bytes += uint64(len(v))
+				if err := s.foldFrame(tx, group, at, v, &totals); err != nil {
+					s.lostFrame(group, at, v, tx)
+				}
+				k, v = c.Next()
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		s.st.apply(group, end, bytes, totals)
+		if frames, size := s.st.lag(); !s.opts.ReadOnly && (frames >= maxLagFrames || size >= maxLagBytes) {
+			if err := s.st.flush(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// foldFrame folds one stored frame into the group: the recovery of what
+// stage.layOut does for a new one, through the same row and relations.
+func (s *Store) foldFrame(tx *bolt.Tx, group *changes, position uint64, raw []byte, totals *Totals) error {
+	r, err := newFrameReader(append([]byte(nil), raw...))
+	if err != nil {
+		return err
+	}
+	e := group.rows[r.session]
+	if e == nil {
+		was, err := s.st.lookup(r.session)
+		if err != nil {
+			return err
+		}
+		if was == nil {
+			was = &entry{row: Row{Session: r.session}}
+		}
+		clone := *was
+		e = &clone
+	}
+	next := *e
+	next.row.applyFrame(&r.frame, position)
+	next.pending = append(next.pending, framePos{pos: position, first: r.first})
+	var found []func()
+	hash, scratch := r.prev, []byte(nil)
+	for {
+		ev := new(Event)
+		header, err := r.next(ev)
+		if err != nil {
+			return err
+		}
+		if header == nil {
+			break
+		}
+		hash, scratch = chainNext(hash, header, scratch)
+		ev.Position = position
+		if foldsContent(ev.Type) && ev.Inherited == nil {
+			loadContent(tx, ev, uint32(ev.Seq-r.first))
+		}
+		next.row.apply(ev, hash)
+		relations(ev, func(n name, id uuid.UUID) { found = append(found, func() { group.names[n] = id }) },
+			func(k linkKey, l link) { found = append(found, func() { group.links[k] = l }) })
+	}
+	for _, f := range found {
+		f()
+	}
+	if r.first == 1 {
+		totals.Sessions++
+	}
+	totals.Frames++
+	totals.Events += r.count
+	group.rows[r.session] = &next
+	return nil
+}
+
+// lostFrame notes a frame that is missing or can't be read. If its bytes still
+// name a session that expects it, only that session is damaged. Else any
+// session whose last frame lies before could be the one that lost its newest
+// events, so the policy of all of those is in doubt and refused.
+func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.Tx) {
+	if purged := tx.Bucket(bucketTombstones).Get(positionKey(position)); purged != nil && raw == nil {
+		return
+	}
+	s.notices = append(s.notices, fmt.Sprintf("position %d: frame is missing or damaged", position))
+	if f, ok := guessFrame(raw); ok {
+		e := group.rows[f.session]
+		if e == nil {
+			e, _ = s.st.lookup(f.session) // an unreadable row leaves the frame unattributed
+		}
+		if e != nil && e.row.Head+1 == f.first {
+			clone := *e
+			clone.row.damage(f.first, f.first, fmt.Sprintf("frame at position %d is damaged", position))
+			group.rows[f.session] = &clone
+			return
+		}
+	}
+	if len(s.st.lost) < maxLost {
+		s.st.lost = append(s.st.lost, position)
+	}
+}
+
+// guessFrame reads the start of a frame whose checksum does not hold.
+func guessFrame(raw []byte) (f frame, ok bool) {
+	if len(raw) < frameHead+20 {
+		return f, false
+	}
+	c := byteCursor{b: raw[frameHead:]}
+	c.u8("flags")
+	c.uvarint("frames_left")
+	copy(f.session[:], c.take(16, "session"))
+	f.first = c.uvarint("first seq")
+	return f, c.fail == "" && f.first > 0
+}
+
+// doubt reports whether a frame was lost that could have been the session's newest.
+func (s *state) doubt(row *Row) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if n := len(s.lost); n > 0 && s.lost[n-1] > row.LastPos {
+		return &CorruptError{Session: row.Session, Position: s.lost[n-1], HasPosition: true, Reason: "a frame was lost here that may have been this session's"}
+	}
+	return nil
+}

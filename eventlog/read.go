@@ -1,0 +1,291 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// txSource reads frames through a short read transaction.
+type txSource struct {
+	st *state
+	tx *bolt.Tx
+}
+
+func (t txSource) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
+	return t.st.frames(e, seq, limit)
+}
+
+func (t txSource) frame(position uint64) ([]byte, error) {
+	return t.tx.Bucket(bucketJournal).Get(positionKey(position)), nil
+}
+
+func (t txSource) doubt(row *Row) error { return t.st.doubt(row) }
+
+func (s *Store) lookup(session uuid.UUID) (*entry, error) {
+	if s.Closed() {
+		return nil, *s.stopped.Load()
+	}
+	e, err := s.st.lookup(session)
+	if err == nil && e == nil {
+		err = notFound(session)
+	}
+	return e, err
+}
+
+// Row returns a session's small state. Errors: ErrNotFound, ErrCorrupt.
+func (s *Store) Row(session uuid.UUID) (Row, error) {
+	e, err := s.lookup(session)
+	if err != nil {
+		return Row{}, err
+	}
+	return e.row, nil
+}
+
+// ByExternal finds the session of another system's id. Errors: ErrNotFound.
+func (s *Store) ByExternal(system, id string) (uuid.UUID, error) {
+	found, err := s.st.byName(name{nameExternal, ExternalHash(system, id)})
+	if err == nil && found == uuid.Nil {
+		err = fmt.Errorf("%w: %s:%s", ErrNotFound, system, id)
+	}
+	return found, err
+}
+
+// ByKey finds the child that parent made under an idempotency key. Errors:
+// ErrNotFound.
+func (s *Store) ByKey(parent uuid.UUID, key string) (uuid.UUID, error) {
+	found, err := s.st.byName(name{nameKey, KeyHash(parent, key)})
+	if err == nil && found == uuid.Nil {
+		err = fmt.Errorf("%w: no child of %s under this key", ErrNotFound, parent)
+	}
+	return found, err
+}
+
+// Children lists a session's children in id order.
+func (s *Store) Children(parent uuid.UUID) ([]uuid.UUID, error) { return s.st.children(parent) }
+
+// Consumed is the settled seq of the last notice of child that parent
+// consumed, 0 if none.
+func (s *Store) Consumed(parent, child uuid.UUID) (uint64, error) {
+	l, err := s.st.link(linkKey{parent, child})
+	return l.Consumed, err
+}
+
+// Policy returns a session's policy-bearing events up to and including seq at
+// (0: the head), in order, read from the log by its links. Its cost grows
+// with the number of those events, not with the log. A frame that the index
+// lost is found by scanning the journal.
+//
+// Errors: ErrNotFound, ErrPolicyUnreadable: then nothing may be granted.
+func (s *Store) Policy(ctx context.Context, session uuid.UUID, at uint64) ([]Event, Row, error) {
+	e, err := s.lookup(session)
+	if err != nil {
+		return nil, Row{}, err
+	}
+	var events []Event
+	read := func() error {
+		return s.journal.view(func(tx *bolt.Tx) (err error) {
+			events, err = policyChain(e, txSource{s.st, tx})
+			return err
+		})
+	}
+	if err = read(); errors.Is(err, ErrCorrupt) {
+		scanned, scanErr := s.scanSession(ctx, session)
+		if scanErr != nil {
+			return nil, e.row, errors.Join(err, scanErr)
+		}
+		if len(scanned.row.Damage) == 0 && scanned.row.Head >= e.row.Head {
+			e = scanned
+			err = read()
+		}
+	}
+	if err != nil {
+		return nil, e.row, err
+	}
+	if at > e.row.Head {
+		return nil, e.row, fmt.Errorf("%w: session %s has no seq %d, its head is %d", ErrNotFound, session, at, e.row.Head)
+	}
+	if at > 0 {
+		n := len(events)
+		for n > 0 && events[n-1].Seq > at {
+			n--
+		}
+		events = events[:n]
+	}
+	return events, e.row, nil
+}
+
+// scanSession folds one session from the journal alone, without the index.
+func (s *Store) scanSession(ctx context.Context, session uuid.UUID) (*entry, error) {
+	bare := &Store{st: &state{over: newChanges()}, journal: s.journal, opts: Options{ReadOnly: true}}
+	err := s.eachFrame(ctx, 0, s.st.durable(), func(tx *bolt.Tx, position uint64, raw []byte) error {
+		group := newChanges()
+		var totals Totals
+		if f, ok := guessFrame(raw); raw == nil || !ok || f.session == session {
+			if raw == nil || bare.foldFrame(tx, group, position, raw, &totals) != nil {
+				bare.lostFrame(group, position, raw, tx)
+			}
+			bare.st.apply(group, position+1, 0, totals)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	e, err := bare.st.lookup(session)
+	if err == nil && e == nil {
+		return nil, notFound(session)
+	}
+	if err == nil {
+		err = bare.st.doubt(&e.row)
+	}
+	return e, err
+}
+
+// Hole is a range of seqs that a read could not return.
+type Hole struct {
+	From, To uint64
+	Err      error
+}
+
+// ReadOptions bounds one page.
+type ReadOptions struct {
+	From      uint64 // first seq; 0 is 1
+	To        uint64 // last seq; 0 is the head
+	MaxEvents int    // 0: 256
+	MaxBytes  int    // of contents and facts; 0: 4 MiB. One event always fits
+	Contents  bool   // load contents
+}
+
+// Page is a part of a log. Next is the seq to go on from, 0 at the end.
+type Page struct {
+	Events []Event
+	Holes  []Hole
+	Next   uint64
+	Head   uint64
+}
+
+// Read returns one page of a session's log and always advances: a range that
+// can't be read becomes a hole and the read goes on behind it. No transaction
+// outlives the call. Errors: ErrNotFound, ErrCorrupt (the index).
+func (s *Store) Read(ctx context.Context, session uuid.UUID, o ReadOptions) (Page, error) {
+	e, err := s.lookup(session)
+	if err != nil {
+		return Page{}, err
+	}
+	return s.readEntry(ctx, e, o)
+}
+
+func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, error) {
+	o.From = max(o.From, 1)
+	if o.To == 0 || o.To > e.row.Head {
+		o.To = e.row.Head
+	}
+	if o.MaxEvents <= 0 {
+		o.MaxEvents = 256
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 4 << 20
+	}
+	page := Page{Head: e.row.Head}
+	if err := ctx.Err(); err != nil {
+		return page, err
+	}
+	seq, bytes := o.From, 0
+	err := s.journal.view(func(tx *bolt.Tx) error {
+		src := txSource{s.st, tx}
+		for seq <= o.To {
+			list, err := src.frames(e, seq, 65)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				page.Holes = append(page.Holes, Hole{seq, o.To, errors.New("missing events")})
+				seq = o.To + 1
+			}
+			for i, p := range list {
+				if p.first > o.To || i == 64 {
+					break
+				}
+				end := e.row.Head // of the frame, as far as the next one tells
+				if i+1 < len(list) {
+					end = list[i+1].first - 1
+				}
+				if p.first > seq {
+					page.Holes = append(page.Holes, Hole{seq, p.first - 1, errors.New("missing events")})
+					seq = p.first
+				}
+				events, err := readFrame(src, e.row.Session, p)
+				if err != nil {
+					page.Holes = append(page.Holes, Hole{seq, min(end, o.To), err})
+					seq = end + 1
+					continue
+				}
+				for k := range events {
+					ev := &events[k]
+					if ev.Seq < seq || ev.Seq > o.To {
+						continue
+					}
+					size := len(ev.Facts)
+					if o.Contents {
+						size += int(ev.ContentLen)
+					}
+					if len(page.Events) == o.MaxEvents || len(page.Events) > 0 && bytes+size > o.MaxBytes {
+						page.Next = seq
+						return nil
+					}
+					if o.Contents {
+						loadContent(tx, &ev.Event, ev.index)
+					}
+					page.Events = append(page.Events, ev.Event)
+					bytes += size
+					seq = ev.Seq + 1
+				}
+			}
+		}
+		return nil
+	})
+	return page, err
+}
+
+// Replay calls fn with every event from seq 1 to the head in order, verifying
+// checksums and the chain on the way, and stops at the first damage: an error
+// after n calls means that n events are sound. The event is fn's own.
+func (s *Store) Replay(ctx context.Context, session uuid.UUID, contents bool, fn func(*Event) error) error {
+	e, err := s.lookup(session)
+	if err != nil {
+		return err
+	}
+	if err := s.st.doubt(&e.row); err != nil {
+		return err
+	}
+	hash := Genesis(session)
+	for seq := uint64(1); seq != 0; {
+		page, err := s.readEntry(ctx, e, ReadOptions{From: seq, MaxEvents: 4096, MaxBytes: 16 << 20, Contents: contents})
+		if err != nil {
+			return err
+		}
+		for i := range page.Events {
+			ev := &page.Events[i]
+			if len(page.Holes) > 0 && ev.Seq > page.Holes[0].From {
+				break
+			}
+			if ev.prev != hash {
+				return &CorruptError{Session: session, Seq: ev.Seq, Position: ev.Position, HasPosition: true, Reason: "chain: previous hash differs"}
+			}
+			hash = ev.Hash
+			if err := fn(ev); err != nil {
+				return err
+			}
+		}
+		if len(page.Holes) > 0 {
+			h := page.Holes[0]
+			return &CorruptError{Session: session, Seq: h.From, Reason: fmt.Sprintf("seq %d to %d: %v", h.From, h.To, h.Err)}
+		}
+		seq = page.Next
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package eventlog
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// source is where frames come from: the committing transaction or a reader's.
+type source interface {
+	frames(e *entry, seq uint64, limit int) ([]framePos, error)
+	frame(position uint64) ([]byte, error)
+	doubt(row *Row) error // a lost frame may have been this session's newest
+}
+
+// seqEvent is an event with its index in its frame, by which its content is found.
+type seqEvent struct {
+	Event
+	index uint32
+}
+
+// readSeqs reads the events from..to exactly; a hole is an error. Facts are
+// copied out of the transaction.
+func readSeqs(e *entry, src source, from, to uint64) ([]seqEvent, error) {
+	var out []seqEvent
+	for seq := from; seq <= to; {
+		list, err := src.frames(e, seq, 64)
+		if err != nil {
+			return nil, err
+		}
+		before := seq
+		for _, p := range list {
+			if p.first > to {
+				break
+			}
+			events, err := readFrame(src, e.row.Session, p)
+			if err != nil {
+				return nil, err
+			}
+			for _, ev := range events {
+				if ev.Seq >= seq && ev.Seq <= to {
+					if ev.Seq != seq {
+						return nil, &CorruptError{Session: e.row.Session, Seq: seq, Reason: "missing event"}
+					}
+					out = append(out, ev)
+					seq++
+				}
+			}
+		}
+		if seq == before {
+			return nil, &CorruptError{Session: e.row.Session, Seq: seq, Reason: "missing event"}
+		}
+	}
+	return out, nil
+}
+
+// readFrame reads and copies all events of a frame, checking that it is the
+// session's frame that the index promised.
+func readFrame(src source, session uuid.UUID, p framePos) ([]seqEvent, error) {
+	raw, err := src.frame(p.pos)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: "frame is missing"}
+	}
+	r, err := newFrameReader(append([]byte(nil), raw...))
+	if err != nil {
+		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
+	}
+	if r.session != session || r.first != p.first {
+		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true,
+			Reason: fmt.Sprintf("the index points to session %s seq %d", r.session, r.first)}
+	}
+	out := make([]seqEvent, r.count)
+	hash, scratch := r.prev, []byte(nil)
+	for i := range out {
+		header, err := r.next(&out[i].Event)
+		if err != nil {
+			return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
+		}
+		out[i].prev = hash
+		hash, scratch = chainNext(hash, header, scratch)
+		out[i].Hash, out[i].Position, out[i].index = hash, p.pos, uint32(i)
+	}
+	if _, err := r.next(new(Event)); err != nil {
+		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
+	}
+	return out, nil
+}
+
+func hashAfter(e *entry, src source, seq uint64) (Hash, uint64, error) {
+	events, err := readSeqs(e, src, seq, seq)
+	if err != nil {
+		return Hash{}, 0, err
+	}
+	return events[0].Hash, events[0].Position, nil
+}
+
+// loadContent fills in an event's content, or the reason why it is not there.
+func loadContent(tx *bolt.Tx, ev *Event, index uint32) {
+	if !ev.HasContent {
+		return
+	}
+	content, _, err := readContent(ev, index, tx.Bucket(bucketContents).Get)
+	if err != nil {
+		ev.ContentErr = &CorruptError{Session: ev.Session, Seq: ev.Seq, Position: ev.Position, HasPosition: true, Type: ev.Type, Reason: err.Error()}
+		return
+	}
+	ev.Content = content
+}
+
+// storedSalt reads the salt of an event's content.
+func storedSalt(tx *bolt.Tx, ev *Event, index uint32) (Salt, error) {
+	value := tx.Bucket(bucketContents).Get(contentKey(ev.Position, index, 0))
+	if value == nil {
+		return Salt{}, errContentMissing
+	}
+	_, salt, err := decodeChunk(nil, value, true, min(chunkSize, int(ev.ContentLen)))
+	return salt, err
+}
+
+// policyChain reads a session's policy-bearing events by following the links
+// from the head: the head frame names the last one, each names the one
+// before. It never asks derived state what the policy is, only where a frame
+// stands, and a frame that is not where it should be is found by scanning.
+func policyChain(e *entry, src source) ([]Event, error) {
+	unreadable := func(err error) error {
+		return fmt.Errorf("%w: session %s: %w", ErrPolicyUnreadable, e.row.Session, err)
+	}
+	if len(e.row.Damage) > 0 {
+		d := e.row.Damage[0]
+		return nil, unreadable(&CorruptError{Session: e.row.Session, Seq: d.From, Reason: d.Reason})
+	}
+	if err := src.doubt(&e.row); err != nil {
+		return nil, unreadable(err)
+	}
+	head, err := readSeqs(e, src, e.row.Head, e.row.Head)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	raw, err := src.frame(head[0].Position)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	f, err := decodeFrame(raw)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if f.last() != e.row.Head || head[0].Hash != e.row.Hash {
+		return nil, unreadable(&CorruptError{Session: e.row.Session, Seq: e.row.Head, Reason: "the index and the head frame disagree"})
+	}
+	var out []Event
+	for seq := f.lastPolicy; seq != 0; {
+		events, err := readSeqs(e, src, seq, seq)
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		ev := events[0].Event
+		if !ev.PolicyBearing || ev.PrevPolicy >= seq {
+			return nil, unreadable(&CorruptError{Session: ev.Session, Seq: seq, Type: ev.Type, Reason: "policy link broken"})
+		}
+		out = append(out, ev)
+		seq = ev.PrevPolicy
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	if len(out) == 0 || out[0].Seq != 1 || out[0].Type != TypeSessionCreated {
+		return nil, unreadable(&CorruptError{Session: e.row.Session, Seq: 1, Reason: "the policy chain does not reach session/created"})
+	}
+	return out, nil
+}

@@ -1,0 +1,114 @@
+package eventlog
+
+import (
+	"bytes"
+
+	"github.com/google/uuid"
+)
+
+// retryWindow is how many of a session's last events are searched for the id
+// of an append that names no place (Any). With an expected seq the place is
+// known and there is no such bound.
+const retryWindow = 256
+
+// retried recognizes an append that was committed before: the same ids, types,
+// facts and contents at their place. Time and salt are ignored, since a retry
+// has others. It comes before every other check, so that a fenced writer's
+// retry of what it had committed still gets its result.
+func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, found bool, err error) {
+	first, named := b.Expect.seq+1, false
+	for i := range b.Events {
+		named = named || b.Events[i].ID != uuid.Nil
+	}
+	if !named {
+		return res, false, nil
+	}
+	if b.Expect.any || b.Expect.seq >= e.row.Head {
+		at, err := st.findID(e, events)
+		if err != nil || at == 0 {
+			return res, false, err
+		}
+		first = at
+	}
+	last := first + uint64(len(events)) - 1
+	stored, err := readSeqs(e, st, first, min(last, e.row.Head))
+	if err != nil {
+		return res, false, err
+	}
+	for i := range events {
+		p := &events[i]
+		if i >= len(stored) {
+			return res, false, st.partial(e, b, events, stored)
+		}
+		if field := st.differs(p, &stored[i]); field == "id" {
+			return res, false, st.partial(e, b, events, stored)
+		} else if field != "" {
+			return res, false, &DuplicateError{Session: b.Session, ID: p.id, Seq: stored[i].Seq, Field: field}
+		}
+	}
+	tail := &stored[len(events)-1]
+	hash, position, err := hashAfter(e, st, tail.Seq)
+	if err != nil {
+		return res, false, err
+	}
+	return Result{Session: b.Session, FirstSeq: first, LastSeq: last, Hash: hash, Position: position, Replayed: true}, true, nil
+}
+
+// partial decides about a batch that is not there as a whole: if one of its
+// ids is, that id is taken; else it is an ordinary conflict, left to admit.
+func (st *stage) partial(e *entry, b *Batch, events []pending, stored []seqEvent) error {
+	for i := range events {
+		for j := range stored {
+			if stored[j].ID == events[i].id {
+				return &DuplicateError{Session: b.Session, ID: events[i].id, Seq: stored[j].Seq, Field: "place"}
+			}
+		}
+	}
+	return nil
+}
+
+// differs names the first part in which a stored event is not the one given.
+func (st *stage) differs(p *pending, stored *seqEvent) string {
+	facts := p.facts
+	if len(facts) == 0 {
+		facts = emptyFacts
+	}
+	switch {
+	case stored.ID != p.id:
+		return "id"
+	case stored.Type != p.typ:
+		return "type"
+	case !bytes.Equal(stored.Facts, facts):
+		return "facts"
+	case stored.HasContent != (p.media != MediaNone) || stored.Media != p.media || stored.ContentLen != uint64(len(p.content)):
+		return "content"
+	case !stored.HasContent:
+		return ""
+	}
+	salt, err := storedSalt(st.tx, &stored.Event, stored.index)
+	if err != nil || commit(salt, p.content) != stored.Commitment {
+		return "content"
+	}
+	return ""
+}
+
+// findID returns the seq at which the first of the batch's ids is stored
+// within the retry window, or 0. A batch some of whose ids are stored deeper
+// inside is found by its other events through partial.
+func (st *stage) findID(e *entry, events []pending) (uint64, error) {
+	window, err := st.s.recentIDs(e, st)
+	if err != nil {
+		return 0, err
+	}
+	for i := range events {
+		if seq := window[events[i].id]; seq != 0 {
+			return max(1, seq-min(seq-1, uint64(i))), nil
+		}
+		for _, s := range st.ids[e.row.Session] {
+			if s.id == events[i].id {
+				return max(1, s.seq-min(s.seq-1, uint64(i))), nil
+			}
+		}
+	}
+	return 0, nil
+}

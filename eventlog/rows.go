@@ -1,0 +1,129 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// rowsPage is how many rows one read transaction of the index visits.
+const rowsPage = 1024
+
+// EachRow calls fn with every session's row in id order until fn returns
+// false or an error. It touches no log. fn may call the store.
+func (s *Store) EachRow(ctx context.Context, fn func(*Row) (bool, error)) error {
+	return s.eachRow(ctx, uuid.Nil, fn)
+}
+
+func (s *Store) eachRow(ctx context.Context, from uuid.UUID, fn func(*Row) (bool, error)) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		page, last, err := s.rowPage(from)
+		if err != nil {
+			return err
+		}
+		for _, row := range page {
+			if more, err := fn(row); err != nil || !more {
+				return err
+			}
+		}
+		if last {
+			return nil
+		}
+		from = after(page[len(page)-1].Session)
+	}
+}
+
+// rowPage merges the overlay with a page of the index. The overlay wins: it
+// is the newer version of the same session.
+func (s *Store) rowPage(from uuid.UUID) (page []*Row, last bool, err error) {
+	newer := map[uuid.UUID]*Row{}
+	s.st.mu.RLock()
+	for id, e := range s.st.over.rows {
+		if bytes.Compare(id[:], from[:]) >= 0 {
+			newer[id] = &e.row
+		}
+	}
+	s.st.mu.RUnlock()
+	last = true
+	if s.st.index != nil {
+		err = s.st.index.eachRow(from, func(row *Row) (bool, error) {
+			if newer[row.Session] == nil {
+				newer[row.Session] = row
+			}
+			page = append(page, row)
+			last = len(page) < rowsPage
+			return last, nil
+		})
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	ids := sortedIDs(newer)
+	if !last { // rows beyond the index's page belong to the next one
+		limit := page[len(page)-1].Session
+		ids = slices.DeleteFunc(ids, func(id uuid.UUID) bool { return bytes.Compare(id[:], limit[:]) > 0 })
+	}
+	page = page[:0:0]
+	for _, id := range ids {
+		page = append(page, newer[id])
+	}
+	return page, last, nil
+}
+
+func after(id uuid.UUID) uuid.UUID {
+	for i := len(id) - 1; i >= 0; i-- {
+		id[i]++
+		if id[i] != 0 {
+			break
+		}
+	}
+	return id
+}
+
+// minPrefix keeps a slip of the keyboard from naming a session, hex digits.
+const minPrefix = 4
+
+// Resolve finds the session that text names: a whole id, a unique prefix of
+// at least four hex digits, or another system's id as SYSTEM:ID. Errors:
+// ErrNotFound, ErrAmbiguous (with the first candidates), ErrInvalid.
+func (s *Store) Resolve(ctx context.Context, text string) (uuid.UUID, error) {
+	if id, err := uuid.Parse(text); err == nil && len(text) == 36 {
+		_, err := s.Row(id)
+		return id, err
+	}
+	if system, id, ok := strings.Cut(text, ":"); ok {
+		return s.ByExternal(system, id)
+	}
+	digits := strings.ToLower(strings.ReplaceAll(text, "-", ""))
+	low, err := hex.DecodeString(digits + strings.Repeat("0", 32-min(32, len(digits))))
+	if err != nil || len(low) != 16 || len(digits) < minPrefix {
+		return uuid.Nil, invalidf("session %q: want an id, a prefix of at least %d hex digits, or SYSTEM:ID", text, minPrefix)
+	}
+	var found []string
+	var id uuid.UUID
+	err = s.eachRow(ctx, uuid.UUID(low), func(row *Row) (bool, error) {
+		if !strings.HasPrefix(hex.EncodeToString(row.Session[:]), digits) {
+			return false, nil
+		}
+		id = row.Session
+		found = append(found, row.Session.String())
+		return len(found) < 4, nil
+	})
+	switch {
+	case err != nil:
+		return uuid.Nil, err
+	case len(found) == 0:
+		return uuid.Nil, fmt.Errorf("%w: session %q", ErrNotFound, text)
+	case len(found) > 1:
+		return uuid.Nil, fmt.Errorf("%w: session %q may be %s", ErrAmbiguous, text, strings.Join(found, ", "))
+	}
+	return id, nil
+}

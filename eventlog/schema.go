@@ -1,0 +1,198 @@
+package eventlog
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// fieldKind is what a fact's value must be.
+type fieldKind uint8
+
+const (
+	anInt fieldKind = iota // integer, 0 to 2^53
+	aBool                  // true or false
+	aCode                  // an enum, a tool name or an opaque id: see codePattern
+	anID                   // 16 bytes
+	aHash                  // 32 bytes
+	aPath                  // a policy path: a string
+	aMap                   // checked by the typed reader in corefacts.go
+	aList                  // likewise
+)
+
+// codePattern is what a short fact may look like. Free text has blanks and
+// belongs into the content, where it can be redacted.
+var codePattern = regexp.MustCompile(`^[A-Za-z0-9_.:/@+#=-]{1,256}$`)
+
+type fieldSpec struct {
+	kind     fieldKind
+	optional bool
+}
+
+// typeSpec is the facts schema of one core type. strict types refuse facts
+// they don't name; the harness types accept more, since a harness may know
+// more about its turns than this table does.
+type typeSpec struct {
+	version uint8 // newest schema version this code knows
+	policy  bool  // policy-bearing when it is the session's own
+	strict  bool
+	fields  map[string]fieldSpec
+}
+
+func req(kind fieldKind) fieldSpec { return fieldSpec{kind: kind} }
+func opt(kind fieldKind) fieldSpec { return fieldSpec{kind: kind, optional: true} }
+
+// coreTypes lists every type this version gives a meaning to. Version 0 marks
+// a schema that may still change (delegation/granted and policy/profile).
+var coreTypes = map[string]typeSpec{
+	TypeSessionCreated: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{
+		"kind": req(aCode), "parent": opt(anID), "parent_seq": opt(anInt), "parent_head": opt(aHash), "root": req(anID),
+		"depth": req(anInt), "max_depth": req(anInt), "external": opt(aMap), "mode": req(aCode), "provider": opt(aMap),
+		"workspace_root": opt(aPath), "path_style": opt(aCode), "seed_len": opt(anInt), "defaults": req(aMap), "evidence": opt(aBool)}},
+	TypeSessionEndSeed: {version: 1, strict: true},
+	TypeSessionSettled: {version: 1, strict: true, fields: map[string]fieldSpec{"outcome": req(aCode), "denials": opt(aMap), "usage": opt(aMap)}},
+	TypeSessionClosed:  {version: 1, strict: true, fields: map[string]fieldSpec{"by": req(aCode)}},
+	TypeSessionTitled:  {version: 1, strict: true},
+	TypeDelegationGranted: {version: 0, policy: true, strict: true, fields: map[string]fieldSpec{
+		"schema": req(anInt), "issuer": req(aMap), "parent": req(anID), "child": req(anID), "root": req(anID), "depth": req(anInt),
+		"max_depth": req(anInt), "parent_seq": req(anInt), "parent_head": req(aHash), "capture": req(aHash), "tool_call": opt(aCode),
+		"sandbox": opt(aMap), "defaults": req(aMap), "approvals": req(aCode), "workspace_root": opt(aPath), "not_before": req(anInt),
+		"seed": opt(aMap), "key": opt(aHash)}},
+	TypeDelegationStarted: {version: 1, strict: true, fields: map[string]fieldSpec{"child": req(anID), "tool_call": opt(aCode), "receipt": req(aHash)}},
+	TypePolicyProfile:     {version: 0, policy: true, strict: true, fields: map[string]fieldSpec{"own": opt(aMap), "delegable": opt(aMap), "principal": opt(aMap)}},
+	TypePolicyNarrowed:    {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"ceiling": req(aMap), "by": req(aCode)}},
+	TypeSandboxMode: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{
+		"mode": req(aCode), "writable_roots": opt(aList), "network": opt(aBool), "exclude_tmpdir_env_var": opt(aBool), "exclude_slash_tmp": opt(aBool),
+		"claimed": opt(aCode)}},
+	TypeApprovalPolicy:   {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"policy": req(aCode), "claimed": opt(aCode)}},
+	TypeApprovalAsked:    {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "tool": req(aCode), "call": opt(aCode), "escalation": opt(aCode), "args": opt(aHash)}},
+	TypeApprovalDecided:  {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "outcome": req(aCode), "decider": req(aCode), "rule": opt(aCode), "origin": opt(aMap)}},
+	TypeToolCall:         {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "tool": req(aCode)}},
+	TypeToolResult:       {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "outcome": req(aCode)}},
+	TypeToolDecision:     {version: 0, fields: map[string]fieldSpec{"call": req(aCode), "verdict": req(aCode)}},
+	TypeTurnStart:        {version: 1, fields: map[string]fieldSpec{"turn": req(anInt)}},
+	TypeTurnEnd:          {version: 1, fields: map[string]fieldSpec{"turn": req(anInt), "reason": opt(aCode)}},
+	TypeStepStart:        {version: 1, fields: map[string]fieldSpec{"turn": req(anInt), "step": req(anInt)}},
+	TypeStepEnd:          {version: 1, fields: map[string]fieldSpec{"turn": req(anInt), "step": req(anInt), "reason": opt(aCode)}},
+	TypeUserMessage:      {version: 1, fields: map[string]fieldSpec{"message": opt(aCode)}},
+	TypeAssistantMessage: {version: 1, fields: map[string]fieldSpec{"message": opt(aCode)}},
+	TypeUsageRecorded: {version: 1, fields: map[string]fieldSpec{"usage": req(aCode), "model": opt(aCode), "input": opt(anInt), "output": opt(anInt),
+		"cache_read": opt(anInt), "cache_write": opt(anInt), "cost_micros": opt(anInt)}},
+	TypeHistoryCompacted:  {version: 1, fields: map[string]fieldSpec{"from": req(anInt), "to": req(anInt)}},
+	TypeInboxQueued:       {version: 1, strict: true, fields: map[string]fieldSpec{"message": req(anID), "from": opt(anID)}},
+	TypeInboxClaimed:      {version: 1, strict: true, fields: map[string]fieldSpec{"messages": req(aList), "epoch": req(anInt)}},
+	TypeControlInterrupt:  {version: 1, strict: true, fields: map[string]fieldSpec{"by": req(aCode), "keep_inbox": req(aBool)}},
+	TypeActivationStarted: {version: 1, strict: true, fields: map[string]fieldSpec{"epoch": req(anInt), "boot": req(anID)}},
+	TypeActivationEnded:   {version: 1, strict: true, fields: map[string]fieldSpec{"epoch": req(anInt), "reason": req(aCode)}},
+	TypeNoticeConsumed:    {version: 1, strict: true, fields: map[string]fieldSpec{"child": req(anID), "settled_seq": req(anInt)}},
+	TypeImportOther:       {version: 1, fields: map[string]fieldSpec{"original": req(aCode)}},
+}
+
+// checkFacts validates an event's facts against its type's schema at append.
+// Types of open families that this table does not know may state anything
+// that is not free text: integers, booleans, codes, and lists and maps of them.
+func checkFacts(typ string, facts Facts) error {
+	if err := checkLimit("facts in bytes", len(facts), MaxFacts); err != nil {
+		return err
+	}
+	m, err := facts.Map()
+	if err != nil {
+		return err
+	}
+	spec, known := coreTypes[typ]
+	for name, f := range spec.fields {
+		v, ok := m[name]
+		if !ok {
+			if !f.optional {
+				return invalidf("%s: facts/%s: required", typ, name)
+			}
+			continue
+		}
+		if err := f.kind.check(v); err != nil {
+			return invalidf("%s: facts/%s: %v", typ, name, err)
+		}
+	}
+	if known && spec.strict {
+		for name := range m {
+			if _, ok := spec.fields[name]; !ok {
+				return invalidf("%s: facts/%s: unknown", typ, name)
+			}
+		}
+		return nil
+	}
+	for name, v := range m {
+		if _, ok := spec.fields[name]; ok {
+			continue
+		}
+		if err := checkPlain(name, v); err != nil {
+			return invalidf("%s: facts/%v", typ, err)
+		}
+	}
+	return nil
+}
+
+func (k fieldKind) check(v any) error {
+	switch k {
+	case anInt:
+		if n, ok := v.(int64); !ok || n < 0 {
+			return fmt.Errorf("want an integer of 0 or more, got %T", v)
+		}
+	case aBool:
+		if _, ok := v.(bool); !ok {
+			return fmt.Errorf("want true or false, got %T", v)
+		}
+	case aCode:
+		if s, ok := v.(string); !ok || !codePattern.MatchString(s) {
+			return fmt.Errorf("want a code of 1 to 256 letters, digits or _.:/@+#=- (free text is content), got %.40q", fmt.Sprint(v))
+		}
+	case anID:
+		if b, ok := v.([]byte); !ok || len(b) != 16 {
+			return fmt.Errorf("want an id of 16 bytes, got %T", v)
+		}
+	case aHash:
+		if b, ok := v.([]byte); !ok || len(b) != len(Hash{}) {
+			return fmt.Errorf("want a hash of 32 bytes, got %T", v)
+		}
+	case aPath:
+		if _, ok := v.(string); !ok {
+			return fmt.Errorf("want a path, got %T", v)
+		}
+	case aMap:
+		if _, ok := v.(map[string]any); !ok {
+			return fmt.Errorf("want a map, got %T", v)
+		}
+	case aList:
+		if _, ok := v.([]any); !ok {
+			return fmt.Errorf("want a list, got %T", v)
+		}
+	}
+	return nil
+}
+
+// checkPlain keeps free text out of a harness's own facts.
+func checkPlain(path string, v any) error {
+	if !codePattern.MatchString(path) {
+		return fmt.Errorf("%.60q: want a name of letters, digits or _.:/@+#=-", path)
+	}
+	switch v := v.(type) {
+	case string:
+		if v != "" && !codePattern.MatchString(v) {
+			return fmt.Errorf("%s: want a code of at most 256 letters, digits or _.:/@+#=- (free text is content), got %.40q", path, v)
+		}
+	case []any:
+		for i, e := range v {
+			if err := checkPlain(fmt.Sprintf("%s/%d", path, i), e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for k, e := range v {
+			if !codePattern.MatchString(k) {
+				return fmt.Errorf("%s/%.60q: want a name of letters, digits or _.:/@+#=-", path, k)
+			}
+			if err := checkPlain(path+"/"+k, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

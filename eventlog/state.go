@@ -1,0 +1,180 @@
+package eventlog
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// nameSpace keeps external ids and idempotency keys apart in one table.
+type nameSpace byte
+
+const (
+	nameExternal nameSpace = 'x'
+	nameKey      nameSpace = 'k'
+)
+
+type name struct {
+	space nameSpace
+	hash  Hash
+}
+
+// link is what a parent's state keeps of a child.
+type link struct {
+	Consumed uint64 // settled_seq of the last notice the parent consumed
+}
+
+type linkKey struct{ parent, child uuid.UUID }
+
+// framePos locates a frame of a session.
+type framePos struct{ pos, first uint64 }
+
+// entry is a session's state in memory and is never changed once published.
+// The positions of its first flushed frames are in the index; pending goes on
+// from there. Versions of an entry share pending's array: only the committer
+// appends, and nobody reads past the length of the version it holds.
+type entry struct {
+	row     Row
+	flushed uint64
+	pending []framePos
+}
+
+// changes is a set of new values over some base: what a unit or a group has
+// staged, or what the index does not cover yet.
+type changes struct {
+	rows  map[uuid.UUID]*entry
+	names map[name]uuid.UUID
+	links map[linkKey]link
+}
+
+func newChanges() *changes {
+	return &changes{rows: map[uuid.UUID]*entry{}, names: map[name]uuid.UUID{}, links: map[linkKey]link{}}
+}
+
+// absorb moves newer changes into c.
+func (c *changes) absorb(newer *changes) {
+	maps.Copy(c.rows, newer.rows)
+	maps.Copy(c.names, newer.names)
+	maps.Copy(c.links, newer.links)
+}
+
+// state is the writer's and the readers' view of every session: the overlay
+// of what the index does not cover, over the index. Everything in it is
+// durable; it is replaced group by group, never event by event.
+type state struct {
+	mu      sync.RWMutex
+	over    *changes
+	index   *index // nil: everything is in the overlay
+	next    uint64 // position after the last durable frame
+	covered uint64 // positions below are in the index
+	bytes   uint64 // of frames that the index does not cover
+	totals  Totals
+	lost    []uint64 // positions of frames that no session could be found for
+}
+
+// Totals counts the store.
+type Totals struct {
+	Sessions, Events, Frames uint64
+}
+
+// lookup returns the session's state. The entry is shared: read only.
+func (s *state) lookup(id uuid.UUID) (*entry, error) {
+	s.mu.RLock()
+	e := s.over.rows[id]
+	s.mu.RUnlock()
+	if e != nil || s.index == nil {
+		return e, nil
+	}
+	row, err := s.index.row(id)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	return &entry{row: *row, flushed: row.Frames}, nil
+}
+
+func (s *state) byName(n name) (uuid.UUID, error) {
+	s.mu.RLock()
+	id, ok := s.over.names[n]
+	s.mu.RUnlock()
+	if ok || s.index == nil {
+		return id, nil
+	}
+	return s.index.byName(n)
+}
+
+func (s *state) link(k linkKey) (link, error) {
+	s.mu.RLock()
+	l, ok := s.over.links[k]
+	s.mu.RUnlock()
+	if ok || s.index == nil {
+		return l, nil
+	}
+	return s.index.link(k)
+}
+
+// children lists a session's children in id order.
+func (s *state) children(parent uuid.UUID) ([]uuid.UUID, error) {
+	set := map[uuid.UUID]bool{}
+	s.mu.RLock()
+	for k := range s.over.links {
+		if k.parent == parent {
+			set[k.child] = true
+		}
+	}
+	s.mu.RUnlock()
+	if s.index != nil {
+		if err := s.index.children(parent, func(child uuid.UUID) { set[child] = true }); err != nil {
+			return nil, err
+		}
+	}
+	return sortedIDs(set), nil
+}
+
+// frames returns up to limit frame positions of the entry, from the frame
+// that holds seq on.
+func (s *state) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
+	var out []framePos
+	if e.flushed > 0 && (len(e.pending) == 0 || seq < e.pending[0].first) {
+		if s.index == nil {
+			return nil, &CorruptError{Session: e.row.Session, Reason: "index rows without an index"}
+		}
+		var err error
+		if out, err = s.index.frames(e.row.Session, e.flushed, seq, limit); err != nil {
+			return nil, err
+		}
+	}
+	for i, p := range e.pending {
+		if len(out) >= limit {
+			break
+		}
+		if i+1 < len(e.pending) && e.pending[i+1].first <= seq {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// apply publishes a durable group.
+func (s *state) apply(group *changes, next, bytes uint64, totals Totals) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over.absorb(group)
+	s.next = next
+	s.bytes += bytes
+	s.totals = totals
+}
+
+func (s *state) lag() (frames, bytes uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.next - s.covered, s.bytes
+}
+
+// durable is the position after the last durable frame.
+func (s *state) durable() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.next
+}
