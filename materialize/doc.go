@@ -1,0 +1,21 @@
+// Package materialize creates sessions: roots, and children from a capture. It
+// is the only code that writes delegation events.
+//
+// A child's log begins, in one atomic unit with the parent's
+// delegation/started, as
+//
+//	session/created
+//	seed copies, session/end-seed      if the child is forked
+//	delegation/granted                 the receipt
+//	sandbox/mode                       if the capture has an override
+//	approval/policy never              always
+//
+// The delegation events come after the seed, so nothing that was copied can
+// follow, and so override, them; copies are marked with where they came from
+// and the fold passes them over. A half-made child is never visible: before
+// the commit there is nothing, after it everything.
+//
+// Creation is idempotent under a key: a caller whose reply was lost asks again
+// and gets the child that exists, unchanged, whatever has happened to the
+// parent since. Keys are stored hashed.
+package materialize

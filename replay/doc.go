@@ -1,0 +1,33 @@
+// Package replay rebuilds from a session's log what the session may do and
+// where it stands, and writes the events that move it on.
+//
+// # The fold
+//
+// Fold turns the policy-bearing events of one log into an [Effective] policy,
+// with the event that set each field. It is a pure function of the events up
+// to a seq: no clock, no environment, no configuration and no other session
+// goes in, so the same log gives the same policy in every process, for ever.
+// [Policy] reads those events by their links, at a cost that does not grow
+// with the log; a full replay folds everything and must agree.
+//
+// # Cold resume
+//
+// [Resume] rebuilds a session in a process that knows nothing of it. It
+// appends nothing: three resumes leave the log, its digest and its last
+// activity as they were. What belongs into the log when a session goes on
+// (a new epoch, the end of what a crash left open) is written by [Activate].
+//
+// Resume refuses rather than guesses: damage, a gap, an event of a closed
+// family that this version does not know, a missing or repeated delegation
+// event. There is no default to fall back to.
+//
+// # What a harness calls
+//
+//	Policy, Resume, Explain, Diff          read
+//	Activate, End, Switch, Narrow          policy and residency
+//	Send, Claim, Interrupt                 messages to a child
+//	Settle, Close, Notices, Consume        the end of a run
+//
+// All functions may be called concurrently. Those that write commit one
+// atomic unit whose checks run inside the commit.
+package replay

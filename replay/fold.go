@@ -1,0 +1,299 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+	"childlog/policy"
+)
+
+// Policy rebuilds a session's effective policy as of seq at, 0 meaning the
+// head. Errors: eventlog.ErrNotFound, eventlog.ErrPolicyUnreadable; on the
+// latter nothing may be granted.
+func Policy(ctx context.Context, s *eventlog.Store, session uuid.UUID, at uint64) (Effective, error) {
+	events, row, err := s.Policy(ctx, session, 0)
+	if err != nil {
+		return Effective{}, err
+	}
+	return foldRow(events, &row, at)
+}
+
+// foldRow folds what was read together with the row's warnings. An as-of seq
+// is folded from a log that is whole up to its head, so that damage after the
+// seq is not hidden.
+func foldRow(events []eventlog.Event, row *eventlog.Row, at uint64) (Effective, error) {
+	if row.UnknownSeq != 0 && (at == 0 || row.UnknownSeq <= at) && !row.Evidence {
+		return Effective{}, fmt.Errorf("%w: session %s: %w: %s at seq %d was written by a newer version", eventlog.ErrPolicyUnreadable, row.Session, eventlog.ErrUnknownType, row.UnknownType, row.UnknownSeq)
+	}
+	e, err := Fold(events)
+	if err != nil {
+		return Effective{}, err
+	}
+	switch {
+	case at == 0:
+		e.Seq = row.Head
+		return e, nil
+	case at > row.Head:
+		return Effective{}, fmt.Errorf("%w: session %s has no seq %d, its head is %d", eventlog.ErrNotFound, row.Session, at, row.Head)
+	case at < e.BornSeq:
+		return Effective{}, fmt.Errorf("%w: seq %d lies inside the delegation; the policy is whole from seq %d on", eventlog.ErrInvalid, at, e.BornSeq)
+	}
+	n := len(events)
+	for events[n-1].Seq > at {
+		n--
+	}
+	if e, err = Fold(events[:n]); err == nil {
+		e.Seq = at
+	}
+	return e, err
+}
+
+// Fold computes the effective policy from a log's policy-bearing events, in
+// order and complete from session/created on. Events that bear no policy, and
+// seed copies, are passed over, so that a whole log folds to the same value.
+// Seq is that of the last event folded. Errors wrap
+// eventlog.ErrPolicyUnreadable and say which event and field.
+func Fold(events []eventlog.Event) (Effective, error) {
+	var f folder
+	for i := range events {
+		if err := f.event(&events[i]); err != nil {
+			return Effective{}, err
+		}
+	}
+	return f.finish()
+}
+
+// folder is the fold in progress.
+type folder struct {
+	e        Effective
+	created  eventlog.Created
+	begun    bool
+	granted  *eventlog.Granted
+	captured *policy.Sandbox
+	pinned   bool
+}
+
+func (f *folder) unreadable(ev *eventlog.Event, format string, args ...any) error {
+	return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable,
+		&eventlog.CorruptError{Session: ev.Session, Seq: ev.Seq, Type: ev.Type, Reason: fmt.Sprintf(format, args...)})
+}
+
+// event folds one event. Every way to fail is a refusal.
+func (f *folder) event(ev *eventlog.Event) error {
+	f.e.Seq = max(f.e.Seq, ev.Seq)
+	if ev.Inherited != nil {
+		return nil
+	}
+	if !eventlog.IsKnown(ev.Type, ev.Version) {
+		if !ev.PolicyBearing && f.created.Evidence {
+			return nil
+		}
+		return fmt.Errorf("%w: session %s: %w: %s version %d at seq %d was written by a newer version", eventlog.ErrPolicyUnreadable, ev.Session, eventlog.ErrUnknownType, ev.Type, ev.Version, ev.Seq)
+	}
+	if !ev.PolicyBearing {
+		return nil
+	}
+	if !f.begun {
+		if ev.Type != eventlog.TypeSessionCreated || ev.Seq != 1 {
+			return f.unreadable(ev, "the log does not begin with session/created")
+		}
+		return f.begin(ev)
+	}
+	if n := len(f.e.events); ev.Seq <= f.e.events[n-1].Seq {
+		return f.unreadable(ev, "policy events are out of order: seq %d after %d", ev.Seq, f.e.events[n-1].Seq)
+	}
+	f.e.events = append(f.e.events, *ev)
+	if f.created.Evidence != (ev.Source == eventlog.SourceImport) {
+		return f.unreadable(ev, "source %s does not fit the session", ev.Source)
+	}
+	var err error
+	switch ev.Type {
+	case eventlog.TypeDelegationGranted:
+		err = f.grant(ev)
+	case eventlog.TypeSandboxMode:
+		err = f.sandbox(ev)
+	case eventlog.TypeApprovalPolicy:
+		err = f.approval(ev)
+	case eventlog.TypePolicyNarrowed:
+		err = f.narrow(ev)
+	case eventlog.TypePolicyProfile:
+		if f.e.Kind == eventlog.KindChild {
+			err = f.unreadable(ev, "a child has no profile of its own")
+		}
+	default:
+		err = f.unreadable(ev, "a second %s", ev.Type)
+	}
+	return err
+}
+
+func (f *folder) begin(ev *eventlog.Event) error {
+	c, err := eventlog.ParseCreated(ev)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
+	}
+	child := c.Kind == eventlog.KindChild
+	if !child && c.Kind != eventlog.KindRoot && c.Kind != eventlog.KindStub {
+		return f.unreadable(ev, "kind: want root, child or stub, got %q", c.Kind)
+	}
+	if !c.Evidence && child == (c.Parent == uuid.Nil) {
+		return f.unreadable(ev, "kind %s does not fit parent %s", c.Kind, c.Parent)
+	}
+	want := eventlog.SourceOperator
+	switch {
+	case c.Evidence:
+		want = eventlog.SourceImport
+	case child:
+		want = eventlog.SourceDelegation
+	}
+	if ev.Source != want {
+		return f.unreadable(ev, "source: want %s, got %s", want, ev.Source)
+	}
+	f.begun, f.created = true, c
+	by := f.cause(policy.SourceDefault, ev)
+	f.e = Effective{Session: ev.Session, Seq: ev.Seq, Kind: c.Kind, Evidence: c.Evidence, Parent: c.Parent, Root: c.Root, Depth: c.Depth,
+		MaxDepth: c.MaxDepth, Mode: c.Mode, Provider: c.Provider, WorkspaceRoot: c.WorkspaceRoot, Defaults: c.Defaults, DefaultsBy: by,
+		ParentSeq: c.ParentSeq, BornSeq: 1, events: []eventlog.Event{*ev}}
+	if child {
+		f.e.ledger = policy.ChildLedger(nil, c.Defaults.Sandbox, by, by)
+		f.e.approvals = policy.ChildApprovals(by)
+	} else {
+		f.e.ledger = policy.RootLedger(c.Defaults.Sandbox, by)
+		f.e.approvals = policy.RootApprovals(c.Defaults.Approvals, by)
+	}
+	return nil
+}
+
+// cause names an event; what a stub or an imported log says is marked so.
+func (f *folder) cause(src policy.Source, ev *eventlog.Event) policy.Cause {
+	switch {
+	case f.created.Evidence:
+		src = policy.SourceImport
+	case f.created.Kind == eventlog.KindStub:
+		src = policy.SourceClaimed
+	}
+	return policy.Cause{Source: src, Origin: policy.Origin{Session: ev.Session, Seq: ev.Seq}}
+}
+
+// grant reads the receipt. It must agree with session/created: the two are
+// written together, and a log in which they differ was not written by us.
+func (f *folder) grant(ev *eventlog.Event) error {
+	if f.e.Kind != eventlog.KindChild || f.granted != nil || ev.Source != eventlog.SourceDelegation {
+		return f.unreadable(ev, "unexpected: kind %s, source %s", f.e.Kind, ev.Source)
+	}
+	g, err := eventlog.ParseGranted(ev)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
+	}
+	c := &f.created
+	if g.Child != ev.Session || g.Parent != c.Parent || g.Root != c.Root || g.Depth != c.Depth || g.MaxDepth != c.MaxDepth ||
+		g.ParentSeq != c.ParentSeq || g.ParentHead != c.ParentHead || !g.Defaults.Equal(c.Defaults) {
+		return f.unreadable(ev, "the receipt and session/created disagree")
+	}
+	f.granted = &g
+	f.e.ReceiptSeq, f.e.Receipt = ev.Seq, eventlog.Digest(ev.Facts)
+	return nil
+}
+
+func (f *folder) sandbox(ev *eventlog.Event) error {
+	v, err := eventlog.ParseSandbox(ev)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
+	}
+	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.Claimed(ev) == eventlog.ClaimedDelegation
+	if !v.Mode.Known() {
+		f.find(ev, FindingForeignMode, fmt.Sprintf("mode %q is not known here and counts as read-only", v.Mode))
+	}
+	switch {
+	case delegated && f.e.Kind == eventlog.KindChild && f.captured == nil && !f.pinned:
+		if !f.created.Evidence && (f.granted == nil || f.granted.Sandbox == nil || !f.granted.Sandbox.Equal(v)) {
+			return f.unreadable(ev, "the receipt does not name this sandbox")
+		}
+		f.captured = &v
+		by := f.cause(policy.SourceDelegation, ev)
+		f.e.ledger = policy.ChildLedger(&v, f.created.Defaults.Sandbox, f.e.DefaultsBy, by)
+	case f.created.Evidence:
+		if f.e.ledger.Keep(v, f.cause(policy.SourceSwitch, ev)) {
+			f.find(ev, FindingWidened, fmt.Sprintf("%s is wider than the bound %s, which is kept", v, f.e.ledger.Bound().Value))
+		}
+	case delegated:
+		return f.unreadable(ev, "a second sandbox of source delegation, or one after the approval pin")
+	default:
+		if err := f.e.ledger.Switch(v, f.cause(policy.SourceSwitch, ev)); err != nil {
+			return f.unreadable(ev, "%v", err)
+		}
+	}
+	return nil
+}
+
+func (f *folder) approval(ev *eventlog.Event) error {
+	a, err := eventlog.ParseApproval(ev)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
+	}
+	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.Claimed(ev) == eventlog.ClaimedDelegation
+	switch {
+	case delegated && f.e.Kind == eventlog.KindChild && !f.pinned:
+		if a != policy.Never {
+			return f.unreadable(ev, "the delegation pins approvals to never, got %q", a)
+		}
+		f.pinned, f.e.BornSeq = true, ev.Seq
+		f.e.approvals = policy.ChildApprovals(f.cause(policy.SourcePin, ev))
+	case f.created.Evidence:
+		if f.e.approvals.Keep(a, f.cause(policy.SourceSwitch, ev)) {
+			f.find(ev, FindingWidened, fmt.Sprintf("approvals %q after the pin; never is kept", a))
+		}
+		if a != policy.Never && a != policy.Ask {
+			f.find(ev, FindingForeignAsk, fmt.Sprintf("approvals %q counts as ask", a))
+		}
+	case delegated:
+		return f.unreadable(ev, "a second approval pin")
+	default:
+		if err := f.e.approvals.Switch(a, f.cause(policy.SourceSwitch, ev)); err != nil {
+			return f.unreadable(ev, "%v", err)
+		}
+	}
+	return nil
+}
+
+func (f *folder) narrow(ev *eventlog.Event) error {
+	ceiling, err := eventlog.ParseNarrowed(ev)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
+	}
+	f.e.ledger.Narrow(ceiling, f.cause(policy.SourceNarrowing, ev))
+	return nil
+}
+
+func (f *folder) find(ev *eventlog.Event, code, detail string) {
+	f.e.Findings = append(f.e.Findings, Finding{Seq: ev.Seq, Code: code, Detail: detail})
+}
+
+// finish checks that the delegation is whole. A native child has its receipt
+// and its pin, and the sandbox that the receipt names; anything less is
+// damage, since all of it was written in one unit.
+func (f *folder) finish() (Effective, error) {
+	if !f.begun {
+		return Effective{}, fmt.Errorf("%w: no session/created", eventlog.ErrPolicyUnreadable)
+	}
+	if f.e.Kind == eventlog.KindChild {
+		last := &f.e.events[len(f.e.events)-1]
+		switch {
+		case f.created.Evidence && !f.pinned:
+			f.e.Findings = append(f.e.Findings, Finding{Seq: 1, Code: FindingUnpinned, Detail: "no approval pin was recorded; never is assumed"})
+		case f.created.Evidence:
+		case f.granted == nil:
+			return Effective{}, f.unreadable(last, "delegation/granted is missing")
+		case f.granted.Sandbox != nil && f.captured == nil:
+			return Effective{}, f.unreadable(last, "the sandbox that the receipt names is missing")
+		case !f.pinned:
+			return Effective{}, f.unreadable(last, "the approval pin is missing")
+		}
+	}
+	e := f.e
+	e.Sandbox, e.Bound, e.Explicit = e.ledger.Effective(), e.ledger.Bound(), e.ledger.Explicit()
+	e.Approvals, e.ApprovalRaw, e.ApprovalBy = e.approvals.Effective()
+	return e, nil
+}

@@ -1,0 +1,89 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+)
+
+// Send queues a follow-up message for a child, also while it runs or after it
+// settled: a running one is told by Claim, a settled continuable one by its
+// next activation. Errors: ErrUnauthorized, ErrSessionClosed, ErrEvidence, and
+// those of Append.
+func Send(ctx context.Context, s *eventlog.Store, session uuid.UUID, by Caller, text string) (eventlog.Result, uuid.UUID, error) {
+	var id uuid.UUID
+	if text == "" {
+		return eventlog.Result{}, id, fmt.Errorf("%w: a message needs a text", eventlog.ErrInvalid)
+	}
+	results, err := s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
+		row, err := v.Row(session)
+		if err != nil {
+			return nil, err
+		}
+		if err := by.allow(&row); err != nil {
+			return nil, err
+		}
+		if id, err = v.NewID(); err != nil {
+			return nil, err
+		}
+		pairs := []any{"message", id}
+		if by.Parent != uuid.Nil {
+			pairs = append(pairs, "from", by.Parent)
+		}
+		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Events: []eventlog.NewEvent{{
+			Type: eventlog.TypeInboxQueued, Facts: facts(pairs...), Media: eventlog.MediaText, Content: []byte(text)}}}}, nil
+	})
+	return first(results), id, err
+}
+
+// Claim takes the pending messages for a running activation. No message is
+// claimed twice. Errors: ErrFenced if epoch is not the open one.
+func Claim(ctx context.Context, s *eventlog.Store, session uuid.UUID, epoch uint64) ([]eventlog.Message, error) {
+	var out []eventlog.Message
+	_, err := s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
+		row, err := v.Row(session)
+		if err != nil {
+			return nil, err
+		}
+		if epoch == 0 || !row.Open || epoch != row.Epoch {
+			return nil, &eventlog.FencedError{Session: session, Got: epoch, Open: row.Epoch}
+		}
+		if out = row.Inbox; len(out) == 0 {
+			return nil, nil
+		}
+		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Epoch: epoch, Events: []eventlog.NewEvent{claimed(out, epoch)}}}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func claimed(messages []eventlog.Message, epoch uint64) eventlog.NewEvent {
+	ids := make([]any, len(messages))
+	for i, m := range messages {
+		ids[i] = m.ID
+	}
+	return eventlog.NewEvent{Type: eventlog.TypeInboxClaimed, Facts: facts("messages", ids, "epoch", epoch)}
+}
+
+// Interrupt asks whatever runs the session to stop its turn. Pending messages
+// are dropped unless keepInbox. It is a request in the log: the harness that
+// follows the log obeys. Errors: those of Send.
+func Interrupt(ctx context.Context, s *eventlog.Store, session uuid.UUID, by Caller, keepInbox bool) (eventlog.Result, error) {
+	results, err := s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
+		row, err := v.Row(session)
+		if err != nil {
+			return nil, err
+		}
+		if err := by.allow(&row); err != nil {
+			return nil, err
+		}
+		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Events: []eventlog.NewEvent{{
+			Type: eventlog.TypeControlInterrupt, Facts: facts("by", by.String(), "keep_inbox", keepInbox)}}}}, nil
+	})
+	return first(results), err
+}

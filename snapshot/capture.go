@@ -1,0 +1,176 @@
+// Package snapshot captures a parent's policy at the delegation boundary.
+//
+// A delegation takes time: a child is chosen, its prompt is built, something
+// blocks. What the child may do must not depend on what the parent does
+// meanwhile, so the capture is the first thing that happens: one synchronous
+// read of the parent's fold at one head. The result is immutable and can't be
+// asked for more than was captured; package materialize turns it into a child,
+// once.
+//
+// An ordinary switch of the parent after the capture belongs to the parent's
+// future and never reaches the child. A narrowing does: materialize meets it
+// in, inside the commit.
+//
+// The parent's approval policy is not read at all: no child inherits it. Every
+// child is pinned to never.
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/replay"
+)
+
+// Options refine a capture.
+type Options struct {
+	// Epoch is the caller's activation of the parent; 0 if it holds none. A
+	// superseded one is refused, at the capture and again at the commit.
+	Epoch uint64
+	// Present is the deployment default in force, nil if there is none other
+	// than the parent's recorded one. The child's recorded default is the meet
+	// of both, so it is never wider than what the parent was created under.
+	Present *policy.Defaults
+}
+
+// Capture is a parent's policy at one head. It may be read by any number of
+// goroutines, is worth one child, and dies with the store handle it was taken
+// from.
+type Capture struct {
+	store     *eventlog.Store
+	parent    uuid.UUID
+	root      uuid.UUID
+	kind      string
+	seq       uint64
+	head      eventlog.Hash
+	epoch     uint64
+	sandbox   *policy.Sandbox
+	defaults  policy.Defaults
+	depth     int
+	maxDepth  int
+	workspace string // workspace root
+	used      atomic.Bool
+}
+
+// Take captures the parent's policy now.
+//
+// Errors (of package eventlog): ErrNotFound; ErrSessionClosed; ErrEvidence;
+// ErrFenced: Epoch is not the open activation; ErrPolicyUnreadable.
+func Take(ctx context.Context, s *eventlog.Store, parent uuid.UUID, o Options) (*Capture, error) {
+	row, err := s.Row(parent)
+	if err != nil {
+		return nil, err
+	}
+	if err := admissible(&row, o.Epoch); err != nil {
+		return nil, err
+	}
+	// As of the row's head: one cut, even if the log goes on meanwhile.
+	e, err := replay.Policy(ctx, s, parent, row.Head)
+	if err != nil {
+		return nil, err
+	}
+	c := &Capture{store: s, parent: parent, root: e.Root, kind: e.Kind, seq: row.Head, head: row.Hash, epoch: o.Epoch, defaults: e.Defaults,
+		depth: e.Depth, maxDepth: e.MaxDepth, workspace: e.WorkspaceRoot}
+	if o.Present != nil {
+		c.defaults = c.defaults.Meet(*o.Present)
+	}
+	if v, ok := e.Captured(); ok {
+		if !e.Explicit { // narrowings alone: they narrow the child's own default
+			v = v.Meet(c.defaults.Sandbox)
+		}
+		c.sandbox = &v
+	}
+	return c, nil
+}
+
+// admissible says whether a session may delegate.
+func admissible(row *eventlog.Row, epoch uint64) error {
+	switch {
+	case row.Evidence:
+		return fmt.Errorf("%w: session %s was imported and delegates nothing", eventlog.ErrEvidence, row.Session)
+	case row.ClosedSeq != 0:
+		return fmt.Errorf("%w: session %s was closed at seq %d", eventlog.ErrSessionClosed, row.Session, row.ClosedSeq)
+	case epoch != 0 && (!row.Open || epoch != row.Epoch):
+		return &eventlog.FencedError{Session: row.Session, Got: epoch, Open: row.Epoch}
+	}
+	return nil
+}
+
+// Still checks, inside the commit that makes the child, that the parent may
+// still delegate, and returns the sandbox to write: the captured one met with
+// every narrowing since. Errors: ErrStaleCapture and those of Take.
+func (c *Capture) Still(v *eventlog.View) (*policy.Sandbox, error) {
+	row, e, err := replay.View(v, c.parent)
+	if err != nil {
+		return nil, err
+	}
+	if err := admissible(&row, c.epoch); err != nil {
+		return nil, fmt.Errorf("%w: %w", eventlog.ErrStaleCapture, err)
+	}
+	return e.NarrowedSince(c.seq, c.Sandbox(), c.defaults.Sandbox)
+}
+
+// Use marks the capture as spent on the store, or refuses. Errors:
+// ErrStaleCapture: it was used, or its store handle was closed or is another.
+func (c *Capture) Use(s *eventlog.Store) error {
+	switch {
+	case c.store != s:
+		return fmt.Errorf("%w: it was taken from another store handle", eventlog.ErrStaleCapture)
+	case s.Closed():
+		return fmt.Errorf("%w: its store handle was closed", eventlog.ErrStaleCapture)
+	case !c.used.CompareAndSwap(false, true):
+		return fmt.Errorf("%w: a capture makes one child; take another", eventlog.ErrStaleCapture)
+	}
+	return nil
+}
+
+// Unuse gives a capture back after a commit that certainly wrote nothing.
+func (c *Capture) Unuse() { c.used.Store(false) }
+
+// Parent is the session that was captured.
+func (c *Capture) Parent() uuid.UUID { return c.parent }
+
+// Root is the root of the parent's tree.
+func (c *Capture) Root() uuid.UUID { return c.root }
+
+// Claimed reports whether the parent stands for a session outside the store.
+func (c *Capture) Claimed() bool { return c.kind == eventlog.KindStub }
+
+// Head is the parent's seq and chain hash at the capture.
+func (c *Capture) Head() (uint64, eventlog.Hash) { return c.seq, c.head }
+
+// Epoch is the caller's activation of the parent, 0 if none.
+func (c *Capture) Epoch() uint64 { return c.epoch }
+
+// Sandbox is a copy of the captured override, nil if the parent had neither an
+// override nor a narrowing.
+func (c *Capture) Sandbox() *policy.Sandbox {
+	if c.sandbox == nil {
+		return nil
+	}
+	v := *c.sandbox
+	return &v
+}
+
+// Defaults is the deployment default that a child records.
+func (c *Capture) Defaults() policy.Defaults { return c.defaults }
+
+// Depth is the parent's depth and the absolute ceiling of its tree.
+func (c *Capture) Depth() (depth, ceiling int) { return c.depth, c.maxDepth }
+
+// WorkspaceRoot is the parent's, "" if none is recorded.
+func (c *Capture) WorkspaceRoot() string { return c.workspace }
+
+// Digest identifies what was captured: equal captures of one head are equal.
+func (c *Capture) Digest() eventlog.Hash {
+	parts := [][]byte{c.parent[:], c.head[:], []byte(c.defaults.Approvals), eventlog.SandboxFacts(c.defaults.Sandbox)}
+	if c.sandbox != nil {
+		parts = append(parts, eventlog.SandboxFacts(*c.sandbox))
+	}
+	return eventlog.Digest(parts...)
+}
