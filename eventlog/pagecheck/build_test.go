@@ -29,7 +29,11 @@ type shape struct {
 	nested   bool
 }
 
-var small = shape{pageSize: 1024, journal: 700, contents: 40, valueMax: 6 << 10}
+var (
+	small = shape{pageSize: 1024, journal: 700, contents: 40, valueMax: 6 << 10}
+	// tall has the same branches, and little else to read.
+	tall = shape{pageSize: 1024, journal: 700, contents: 4, valueMax: 3 << 10}
+)
 
 func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 

@@ -52,27 +52,30 @@
 // time. A single flipped bit in a count is therefore found on every page that is
 // read, including a count that got smaller.
 //
-// Inspect does not read the leaf pages of the buckets, with two exceptions of 32
-// bytes each: the first and the last leaf of a bucket, and the leaf in front of a
-// run of free pages. The second one is what makes a free page inside a leaf's
-// overflow visible, so that every single flipped bit in a freelist entry is found.
+// Inspect does not read the leaf pages of the buckets, except for the first 32
+// bytes of some: the first and the last leaf of a bucket, the leaf in front of a
+// run of free pages, and a few leaves with the longest overflow. The second makes
+// a free page inside a leaf's overflow visible, so that every single flipped bit
+// in a freelist entry is found. The third shows pages that no bucket has any more.
 // How deep a bucket is, and so which pages are leaves, is read off its left and
 // its right edge, because all leaves of a bbolt bucket are equally deep.
 //
-// InspectAll reads every leaf, including those of nested buckets, and also
-// finds pages that are neither in use nor free.
+// InspectAll reads every leaf, including those of nested buckets, and finds all
+// pages that are neither in use nor free.
 //
 // # What is not found
 //
-//   - Flips inside keys and values, as long as the keys stay in order. That is
-//     for checksums in the values.
+//   - Flips inside keys and values, as long as the keys stay in order; the names
+//     of buckets are keys too. That is for checksums in the values.
 //   - A bucket's sequence, and the unused rest of a meta page.
 //   - A changed size of the last element of a page, if the bytes gained or lost
 //     at the end of the page are zero.
 //   - Pages that are whole but old: a write that never reached the disk and left
 //     a page of an earlier transaction in its place, with keys in bounds.
 //   - By Inspect: damage inside leaf pages, and a branch entry that names an
-//     overflow page of a leaf instead of a leaf.
+//     overflow page of a leaf instead of a leaf. A bucket element that names a
+//     page further down in its own bucket is found if the pages cut off that way
+//     do not all look like overflow of others.
 //
 // A store covers the first two by checksums over its records and by storing the
 // next key as the bucket's sequence.
@@ -82,8 +85,9 @@
 // Page sizes from 1 KiB to 64 KiB that are powers of two, at most 2^32 pages,
 // branches at most 64 deep, leaf pages of at most 64 MiB. A file beyond the page
 // limit is an error; anything else beyond is a problem in the report. Memory is
-// three bits for each page in use, one leaf page, the branch pages of one path,
-// and at most 1,000 problems of each kind. No input makes the package panic.
+// four bits for each page of the file, one leaf page, the branch pages of one path,
+// 4 MiB of bucket names, and at most 1,000 problems of each kind. No input makes
+// the package panic.
 //
 // The file must not change while it is read: pages of a commit in progress look
 // like damage. The functions share no state and may run at the same time, on the

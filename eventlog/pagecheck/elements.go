@@ -22,6 +22,8 @@ type table struct {
 	leaf  bool
 	exact bool // inline: the data ends where buf ends
 	n     int
+	// whole: every element lines up, so none needs a look at its neighbours.
+	whole bool
 }
 
 // newTable settles the number of elements. The page states it twice, as its count
@@ -34,7 +36,6 @@ func newTable(buf []byte, count uint16, leaf, exact bool) (t table, problem stri
 	implied, ok := t.implied(room)
 	switch {
 	case ok && implied == t.n:
-		return t, ""
 	case ok && t.believes(implied, room):
 		problem = fmt.Sprintf("count is %d, the data starts behind %d elements", t.n, implied)
 		t.n = implied
@@ -42,11 +43,24 @@ func newTable(buf []byte, count uint16, leaf, exact bool) (t table, problem stri
 		problem = fmt.Sprintf("count is %d, the page has room for %d elements", t.n, room)
 		t.n = room
 	}
+	t.whole = t.linesUp()
 	return t, problem
 }
 
+func (t *table) linesUp() bool {
+	at := t.dataStart()
+	for i := range t.n {
+		e := t.raw(i)
+		if e.start != at || e.ksize == 0 || e.ksize > maxKeySize {
+			return false
+		}
+		at = e.end()
+	}
+	return at == uint64(len(t.buf)) || at < uint64(len(t.buf)) && !t.exact
+}
+
 // implied is the count according to the first element.
-func (t table) implied(room int) (int, bool) {
+func (t *table) implied(room int) (int, bool) {
 	if room == 0 || allZero(t.buf[headerSize:headerSize+elementSize]) {
 		return 0, true
 	}
@@ -56,7 +70,7 @@ func (t table) implied(room int) (int, bool) {
 }
 
 // believes decides between the stated count and another one.
-func (t table) believes(implied, room int) bool {
+func (t *table) believes(implied, room int) bool {
 	if t.n >= 2 && t.n <= room {
 		first, second := t.raw(0), t.raw(1)
 		if second.start == t.dataStart()+first.ksize+first.vsize {
@@ -69,10 +83,10 @@ func (t table) believes(implied, room int) bool {
 	return implied < 2 || t.raw(1).start == t.raw(0).end()
 }
 
-func (t table) dataStart() uint64 { return headerSize + elementSize*uint64(t.n) }
+func (t *table) dataStart() uint64 { return headerSize + elementSize*uint64(t.n) }
 
 // raw decodes element i without any check.
-func (t table) raw(i int) element {
+func (t *table) raw(i int) element {
 	at := headerSize + elementSize*i
 	return decodeElement(t.buf[at:at+elementSize], uint64(at), t.leaf)
 }
@@ -97,7 +111,7 @@ func decodeElement(b []byte, at uint64, leaf bool) element {
 // broken reports whether element i does not start where the one before it ends.
 // Element 0 has to start behind the table, and "element n" is the end of an
 // inline page; the end of other pages is not stated to the byte.
-func (t table) broken(i int) bool {
+func (t *table) broken(i int) bool {
 	start := uint64(len(t.buf))
 	if i < t.n {
 		start = t.raw(i).start
@@ -114,8 +128,11 @@ func (t table) broken(i int) bool {
 // the line on both sides of an element, a damaged size breaks it behind the
 // element only; the neighbours are kept in both cases. When only the line in
 // front of the last element is broken it could be either, and both go.
-func (t table) element(i int) (element, bool) {
+func (t *table) element(i int) (element, bool) {
 	e := t.raw(i)
+	if t.whole {
+		return e, true
+	}
 	if e.ksize == 0 || e.ksize > maxKeySize || e.start < t.dataStart() || e.end() > uint64(len(t.buf)) {
 		return e, false
 	}
@@ -130,8 +147,8 @@ func (t table) element(i int) (element, bool) {
 }
 
 // key and value need an accepted element.
-func (t table) key(e element) []byte { return t.buf[e.start : e.start+e.ksize : e.start+e.ksize] }
-func (t table) value(e element) []byte {
+func (t *table) key(e element) []byte { return t.buf[e.start : e.start+e.ksize : e.start+e.ksize] }
+func (t *table) value(e element) []byte {
 	return t.buf[e.start+e.ksize : e.end() : e.end()]
 }
 
@@ -161,7 +178,7 @@ func hexKey(k []byte) string {
 
 // checkElements adds at most one problem of a kind for a page. With plain set
 // no element may be a bucket.
-func (in *inspector) checkElements(id uint64, t table, keys keyRange, plain bool) {
+func (in *inspector) checkElements(id uint64, t *table, keys keyRange, plain bool) {
 	var (
 		damaged, disorder int
 		why, where        string
@@ -207,7 +224,7 @@ func (in *inspector) checkElements(id uint64, t table, keys keyRange, plain bool
 }
 
 // complaint says why an element was not accepted.
-func (t table) complaint(i int) string {
+func (t *table) complaint(i int) string {
 	e := t.raw(i)
 	switch {
 	case e.ksize == 0 || e.ksize > maxKeySize:
@@ -221,7 +238,7 @@ func (t table) complaint(i int) string {
 // checkSize compares the end of the last element with the overflow. Bytes behind
 // it are zero, because bbolt writes from cleared buffers; so a last element that
 // lost some bytes shows.
-func (in *inspector) checkSize(p page, t table) {
+func (in *inspector) checkSize(p page, t *table) {
 	if p.clipped {
 		return
 	}

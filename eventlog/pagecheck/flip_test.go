@@ -3,20 +3,24 @@ package pagecheck_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"childlog/eventlog/pagecheck"
 )
 
-var flips = flag.Int("flips", 1500, "single-bit flips that TestSingleBitFlips tries, 0 for all")
+var flips = flag.Int("flips", 600, "single-bit flips that TestSingleBitFlips tries, 0 for all")
 
 // One flipped bit anywhere: if the full check passes, then the flip hit a key or
 // value, the size of a page's last element, a sequence or an unused byte. So what
 // a walk gives differs in at most one pair, and none is missing. Whatever the
 // check says, the walk ends, and gives no pair that it should not.
 func TestSingleBitFlips(t *testing.T) {
+	t.Parallel()
 	m := newImage(t, shape{pageSize: 1024, journal: 500, contents: 12, valueMax: 5 << 10, nested: true})
 	want := contentsOf(t, m.data)
 	used := int(m.hwm()) * m.pageSize
@@ -50,6 +54,12 @@ func TestSingleBitFlips(t *testing.T) {
 			differ := 0
 			for name, pairs := range want {
 				got, problems, err := walk(t, m.data, name)
+				if rep.OK() && errors.Is(err, pagecheck.ErrNoBucket) {
+					// A name is a key like others; the bucket is there under another.
+					require.Len(t, rep.Buckets, len(want), "page %d bit %d", page, bit)
+					differ++
+					continue
+				}
 				if err != nil || len(problems) > 0 {
 					require.False(t, rep.OK(), "page %d bit %d: the full check finds what a walk finds: %v", page, bit, problems)
 				}

@@ -129,9 +129,7 @@ func (c *freeChecker) check(i, id uint64) {
 	if in.live.has(id) {
 		in.probs.add(id, KindFreelistLivePage, "id %d of the freelist is in use", i)
 	}
-	if c.all {
-		in.free.add(id)
-	}
+	in.free.add(id)
 	switch {
 	case id == c.prev:
 		in.probs.add(c.list, KindFreelistDamaged, "id %d is %d, as the one before", i, id)

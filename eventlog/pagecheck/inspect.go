@@ -9,18 +9,19 @@ import (
 
 // maxNameBytes limits the memory of Report.Buckets, counting 64 bytes a bucket
 // besides its name.
-const maxNameBytes = 16 << 20
+const maxNameBytes = 4 << 20
 
 // Inspect checks everything that a wrong write could follow from: the meta
 // pages, the freelist, all branch pages, and that no page in use is listed as
 // free. The pages of the root bucket are read; of the other buckets only the
 // branches are, and the leaves are known by their ids (see the package comment
-// for the exceptions). Nested buckets are not entered, as they are named in leaves
-// only; if a file has some, a free page among theirs is found by [InspectAll]
-// alone.
+// for the exceptions). It reads each branch page once, and 32 bytes for each run
+// of free pages that follows a leaf. size is the size of the file in bytes.
 //
-// It reads each branch page once, and 32 bytes for each run of free pages that
-// follows a leaf. size is the size of the file in bytes.
+// When nothing is wrong but pages are left over that cannot belong to the buckets
+// it saw, Inspect goes on as [InspectAll]. Then a bucket lost pages, or there are
+// nested buckets, which only the leaves name; do not count on nested buckets to
+// be noticed, and call InspectAll on files that have some.
 //
 // Damage is in the report, not in the error, and an unreadable page counts as
 // damage. An error means that the report says nothing: ctx was done, size is
@@ -43,8 +44,12 @@ func inspect(ctx context.Context, r io.ReaderAt, size int64, all bool) (Report, 
 		return Report{}, err
 	}
 	if in.rep.PageSize > 0 {
-		if err := in.run(all); err != nil {
+		complete, err := in.run(all)
+		if err != nil {
 			return Report{}, err
+		}
+		if !all && complete && len(in.probs.list) == 0 && in.leftOver() {
+			return inspect(ctx, r, size, true)
 		}
 	}
 	in.rep.Problems = in.probs.done()
@@ -61,10 +66,11 @@ type inspector struct {
 	live   pageSet // in use, with overflow where it was read
 	leaves pageSet // first pages of leaves known by id
 	peeked pageSet // leaves whose head was read
-	free   pageSet // in the freelist; kept by InspectAll
+	free   pageSet // in the freelist
 
 	leafBuf    []byte
 	branchBufs [maxLevels][]byte
+	tables     [maxLevels]table
 	small      [headerSize + elementSize]byte
 
 	// Of the bucket with this name an inline page is kept.
@@ -127,13 +133,16 @@ func open(ctx context.Context, r io.ReaderAt, size int64) (*inspector, error) {
 	return in, nil
 }
 
-func (in *inspector) run(all bool) error {
+// run reports whether every page is known to be in use, free or neither, so
+// that pages may be missed.
+func (in *inspector) run(all bool) (complete bool, err error) {
 	list := in.claimFreelist()
+	in.free = newPageSet(in.src.limit)
 	if !all {
 		in.leaves, in.peeked = newPageSet(in.src.limit), newPageSet(in.src.limit)
 	}
 	if err := in.rootBucket(); err != nil {
-		return err
+		return false, err
 	}
 	for _, b := range in.rep.Buckets {
 		if b.Inline {
@@ -146,17 +155,16 @@ func (in *inspector) run(all bool) error {
 			t.byID, t.height = true, in.height(b.Root)
 		}
 		if err := in.visit(t, b.top()); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if all {
-		in.free = newPageSet(in.src.limit)
+	complete, err = in.checkFreelist(list, all)
+	if err == nil && all && complete {
+		for from, to := range in.unknownRuns {
+			in.probs.add(from, KindUnaccounted, "%d pages from %d are neither in use nor free", to-from, from)
+		}
 	}
-	complete, err := in.checkFreelist(list, all)
-	if err != nil || !all || !complete {
-		return err
-	}
-	return in.unaccounted()
+	return complete, err
 }
 
 // rootBucket walks the root bucket and fills in Report.Buckets.
@@ -166,7 +174,7 @@ func (in *inspector) rootBucket() error {
 }
 
 // collect takes the buckets from a leaf of the root bucket.
-func (in *inspector) collect(_ ref, p page, t table) error {
+func (in *inspector) collect(_ ref, p page, t *table) error {
 	for i := range t.n {
 		e, ok := t.element(i)
 		if !ok {
@@ -225,7 +233,7 @@ func (in *inspector) bucket(id uint64, name, value []byte) (bucketHeader, table,
 	if problem != "" {
 		in.probs.add(id, KindCountMismatch, "inline bucket %s: %s", hexKey(name), problem)
 	}
-	in.checkElements(id, t, keyRange{}, true)
+	in.checkElements(id, &t, keyRange{}, true)
 	if t.n == 0 && len(buf) != headerSize {
 		in.probs.add(id, KindSizeMismatch, "empty inline bucket %s has %d bytes, want %d", hexKey(name), len(buf), headerSize)
 	}
@@ -233,7 +241,7 @@ func (in *inspector) bucket(id uint64, name, value []byte) (bucketHeader, table,
 }
 
 // nestedBuckets walks the buckets that a leaf names.
-func (in *inspector) nestedBuckets(at ref, p page, t table) error {
+func (in *inspector) nestedBuckets(at ref, p page, t *table) error {
 	// The leaf's buffer is gone once the first of them is walked.
 	var roots []uint64
 	for i := range t.n {
@@ -256,34 +264,48 @@ func (in *inspector) nestedBuckets(at ref, p page, t table) error {
 	return nil
 }
 
-// unaccounted adds a problem for each run of pages that are neither in use nor
-// free.
-func (in *inspector) unaccounted() error {
+// unknownRuns yields the runs of pages from one up to another that are neither
+// in use nor free, as far as is known.
+func (in *inspector) unknownRuns(yield func(from, to uint64) bool) {
 	var from uint64 // 0: no run
 	for id := uint64(0); id < in.src.limit; id += 64 {
-		if id%chunkPages == 0 && in.ctx.Err() != nil {
-			return in.ctx.Err()
-		}
 		known := in.live.word(id) | in.free.word(id)
 		if known == ^uint64(0) && from == 0 {
 			continue
 		}
 		for i := id; i < min(id+64, in.src.limit); i++ {
-			switch missing := known>>(i%64)&1 == 0; {
-			case missing && from == 0:
+			switch unknown := known>>(i%64)&1 == 0; {
+			case unknown && from == 0:
 				from = i
-			case !missing && from != 0:
-				in.addUnaccounted(from, i)
+			case !unknown && from != 0:
+				if !yield(from, i) {
+					return
+				}
 				from = 0
 			}
 		}
 	}
 	if from != 0 {
-		in.addUnaccounted(from, in.src.limit)
+		yield(from, in.src.limit)
 	}
-	return nil
 }
 
-func (in *inspector) addUnaccounted(from, to uint64) {
-	in.probs.add(from, KindUnaccounted, "%d pages from %d are neither in use nor free", to-from, from)
+// leftOver reports whether some unknown pages cannot be the overflow of a leaf
+// in front of them. A leaf's head is read only if the run behind it is longer than
+// all before, so that a file of many leaves with overflow takes a few reads.
+func (in *inspector) leftOver() bool {
+	var longest uint64
+	for from, to := range in.unknownRuns {
+		if !in.leaves.has(from - 1) {
+			return true
+		}
+		if to-from <= longest {
+			continue
+		}
+		if last, ok := in.peekLeaf(from - 1); !ok || last != to-1 {
+			return true
+		}
+		longest = to - from
+	}
+	return false
 }

@@ -137,21 +137,13 @@ func (in *inspector) usedPages(p page, head []byte) (uint64, bool) {
 	}
 	leaf := p.flags == flagLeaf
 	dataStart := headerSize + elementSize*uint64(p.count)
-	if decodeElement(head[headerSize:], headerSize, leaf).start != dataStart {
+	// bbolt splits a page before its table outgrows the first page.
+	if dataStart > uint64(len(head)) || decodeElement(head[headerSize:], headerSize, leaf).start != dataStart {
 		return 0, false
 	}
-	ps, last := in.src.pageSize, dataStart-elementSize
-	entry := in.small[:elementSize]
-	if dataStart <= ps {
-		copy(entry, head[last:])
-	} else {
-		// The table goes on in the overflow.
-		end := p.id + (dataStart-1)/ps
-		if end >= in.src.limit || end > p.id+uint64(p.overflow) || in.src.read(entry, p.id, last) != nil {
-			return 0, false
-		}
-	}
-	return (decodeElement(entry, last, leaf).end() + ps - 1) / ps, true
+	last := dataStart - elementSize
+	ps := in.src.pageSize
+	return (decodeElement(head[last:], last, leaf).end() + ps - 1) / ps, true
 }
 
 // peekLeaf reads the head of a leaf that is known by its id only, and returns

@@ -57,9 +57,9 @@ const (
 	KindElementDamaged Kind = "element-damaged"
 	// KindBucketDamaged: an element that should hold a bucket does not.
 	KindBucketDamaged Kind = "bucket-damaged"
-	// KindUnaccounted: pages are neither in use nor listed as free. By itself
-	// this only wastes space; next to other problems it shows how many pages
-	// were cut off. Found by InspectAll only.
+	// KindUnaccounted: pages are neither in use nor listed as free. Either a
+	// bucket lost them, or the freelist did, which only wastes space. Page is
+	// the first of a run.
 	KindUnaccounted Kind = "page-unaccounted"
 	// KindTooLarge: a page or a list exceeds a limit of this package and was
 	// not read in full.

@@ -16,7 +16,7 @@ type tree struct {
 	byID bool
 	// leaf gets each leaf that is read, after its own checks. The page is valid
 	// until leaf returns or loads another.
-	leaf func(at ref, p page, t table) error
+	leaf func(at ref, p page, t *table) error
 }
 
 // ref is a place that refers to a page.
@@ -67,7 +67,9 @@ func (in *inspector) visit(t *tree, at ref) error {
 	if !ok {
 		return nil
 	}
-	tab, problem := newTable(p.buf, p.count, p.flags == flagLeaf, false)
+	tab := &in.tables[at.level]
+	var problem string
+	*tab, problem = newTable(p.buf, p.count, p.flags == flagLeaf, false)
 	if problem != "" {
 		in.probs.add(p.id, KindCountMismatch, "%s", problem)
 	}
@@ -82,7 +84,7 @@ func (in *inspector) visit(t *tree, at ref) error {
 	return in.leaf(t, at, p, tab)
 }
 
-func (in *inspector) branch(t *tree, at ref, p page, tab table) error {
+func (in *inspector) branch(t *tree, at ref, p page, tab *table) error {
 	in.rep.Branches++
 	if t.height != unknownHeight && at.depth >= t.height {
 		in.probs.add(p.id, KindWrongType, "branch at depth %d, want a leaf as elsewhere in the bucket", at.depth)
@@ -112,7 +114,7 @@ func (in *inspector) branch(t *tree, at ref, p page, tab table) error {
 	return nil
 }
 
-func (in *inspector) leaf(t *tree, at ref, p page, tab table) error {
+func (in *inspector) leaf(t *tree, at ref, p page, tab *table) error {
 	in.rep.Leaves++
 	switch {
 	case t.height == unknownHeight:

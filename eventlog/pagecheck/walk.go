@@ -46,9 +46,9 @@ func (in *inspector) walkBucket(name []byte, fn func(page uint64, key, value []b
 			continue
 		}
 		if b.Inline {
-			return in.handOut(in.wantedPage.page, in.wantedPage.table, fn)
+			return in.handOut(in.wantedPage.page, &in.wantedPage.table, fn)
 		}
-		t := &tree{height: unknownHeight, leaf: func(_ ref, p page, t table) error {
+		t := &tree{height: unknownHeight, leaf: func(_ ref, p page, t *table) error {
 			return in.handOut(p.id, t, fn)
 		}}
 		return in.visit(t, b.top())
@@ -57,7 +57,7 @@ func (in *inspector) walkBucket(name []byte, fn func(page uint64, key, value []b
 }
 
 // handOut passes on a leaf's elements that can be relied on.
-func (in *inspector) handOut(id uint64, t table, fn func(page uint64, key, value []byte) error) error {
+func (in *inspector) handOut(id uint64, t *table, fn func(page uint64, key, value []byte) error) error {
 	for i := range t.n {
 		e, ok := t.element(i)
 		if !ok {

@@ -202,6 +202,8 @@ func TestUnreadablePages(t *testing.T) {
 	require.ErrorIs(t, err, errSector)
 	_, err = pagecheck.Inspect(context.Background(), bytes.NewReader(m.data), -1)
 	require.Error(t, err)
+	_, err = pagecheck.Walk(context.Background(), bytes.NewReader(m.data), -1, []byte("journal"), count)
+	require.Error(t, err)
 
 	// The overflow of a leaf is unreadable: its first page still is.
 	_, leaves = m.pages(m.root(t, "contents"))
@@ -227,6 +229,28 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestRootBucketDamage(t *testing.T) {
+	m := newImage(t, small)
+	root := binary.LittleEndian.Uint64(m.meta()[16:])
+	// Element 2 is "journal": contents, empty, journal, settings.
+	m.flipped(root, (16+16*2)*8, func() {
+		rep := inspect(t, m.data)
+		require.Equal(t, []pagecheck.Kind{pagecheck.KindBucketDamaged}, kinds(rep.Problems))
+		require.Len(t, rep.Buckets, 3)
+		_, problems, err := walk(t, m.data, "journal")
+		require.ErrorIs(t, err, pagecheck.ErrNoBucket)
+		require.Equal(t, rep.Problems, problems)
+	})
+	// A root page that is not what it should be.
+	for bit := range 64 {
+		e := m.page(root)[16+16*2:]
+		at := binary.LittleEndian.Uint32(e[4:]) + uint32(len("journal"))
+		m.flipped(root, (16+16*2+int(at))*8+bit, func() {
+			require.False(t, inspect(t, m.data).OK(), "root bit %d", bit)
+		})
+	}
 }
 
 func TestInlineBucketDamage(t *testing.T) {

@@ -1,0 +1,34 @@
+# childlog: `make demo` shows the main job, `make test` runs the tests.
+# Both need Go and make, nothing else.
+
+GO ?= go
+
+.PHONY: demo build test race lint fmt bench torture
+
+build: ## the command, in bin/
+	$(GO) build -o bin/childlog ./cmd/childlog
+
+demo: build ## a delegation, a restart, a cold resume, explained
+	@bin/childlog demo
+
+test: ## every test, in a short form where a long one exists
+	$(GO) test -short ./...
+
+race: ## the same under the race detector (needs a C compiler)
+	$(GO) test -short -race ./...
+
+lint: ## formatting and vet
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt wants: $$out"; exit 1; fi
+	$(GO) vet ./...
+
+fmt:
+	gofmt -w .
+
+bench: ## first figures: appends by 1, 64 and 512 children, policy by log length
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./eventlog ./replay
+
+torture: ## the long forms: every test without -short, and each fuzzer for a while
+	$(GO) test -count=1 -timeout 60m ./...
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; done; done
