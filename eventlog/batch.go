@@ -62,6 +62,10 @@ func (v *View) Boot() uuid.UUID { return v.boot }
 // that plans may use.
 func (v *View) NewID() (uuid.UUID, error) { return uuid.NewV7() }
 
+// NewSessionID makes a session id. It is random and not ordered by time, so
+// that a short prefix names a session.
+func (v *View) NewSessionID() (uuid.UUID, error) { return uuid.NewRandom() }
+
 // Row returns the session's small state. Errors: ErrNotFound.
 func (v *View) Row(session uuid.UUID) (Row, error) {
 	e, err := v.st.lookup(session)
@@ -105,16 +109,22 @@ func (v *View) Consumed(parent, child uuid.UUID) (uint64, error) {
 func (v *View) Children(parent uuid.UUID) ([]uuid.UUID, error) { return v.st.children(parent) }
 
 // Descendants lists the session's whole subtree without itself, parents
-// before children.
+// before children. Imported logs may name each other as parents in a circle,
+// so no session is visited twice: the committer would never come back.
 func (v *View) Descendants(session uuid.UUID) ([]uuid.UUID, error) {
 	var out []uuid.UUID
+	seen := map[uuid.UUID]bool{session: true}
 	for todo := []uuid.UUID{session}; len(todo) > 0; todo = todo[1:] {
 		children, err := v.Children(todo[0])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, children...)
-		todo = append(todo, children...)
+		for _, id := range children {
+			if !seen[id] {
+				seen[id] = true
+				out, todo = append(out, id), append(todo, id)
+			}
+		}
 	}
 	return out, nil
 }

@@ -10,8 +10,9 @@ import (
 // Facts are msgpack in one canonical form, so that equal facts have equal
 // bytes and hashes: map keys are strings in strictly ascending byte order,
 // every length and integer is in its shortest form, and there are no floats,
-// no extension types and no trailing bytes. This file reads that form and
-// refuses every other; facts.go writes it.
+// no integers beyond 2^53, no strings over 4 KiB, no extension types and no
+// trailing bytes. This file reads that form and refuses every other; facts.go
+// writes it.
 
 type factKind uint8
 
@@ -78,6 +79,9 @@ func (r *factReader) payload(kind factKind, size int, min uint64) (item, error) 
 	}
 	it := item{kind: kind, n: n, raw: r.b[r.off : r.off+int(n)]}
 	r.off += int(n)
+	if kind == kindString && n > maxFactString {
+		return item{}, r.fail("string of %d bytes: longer than %d is content", n, maxFactString)
+	}
 	if kind == kindString && !utf8.Valid(it.raw) {
 		return item{}, r.fail("string is not valid UTF-8")
 	}
@@ -92,6 +96,9 @@ func (r *factReader) next() (item, error) {
 	r.off++
 	sized := func(kind factKind, size int, min uint64) (item, error) {
 		n, err := r.uint(size, min)
+		if err == nil && n > maxInteger {
+			err = r.fail("integer %d is beyond 2^53", n)
+		}
 		return item{kind: kind, n: n}, err
 	}
 	negative := func(size int, limit int64) (item, error) {
@@ -103,6 +110,9 @@ func (r *factReader) next() (item, error) {
 		v := int64(u<<shift) >> shift
 		if v >= limit {
 			return item{}, r.fail("overlong: %d fits a shorter form", v)
+		}
+		if v < -maxInteger {
+			return item{}, r.fail("integer %d is beyond 2^53", v)
 		}
 		return item{kind: kindInt, neg: true, n: uint64(-v)}, nil
 	}
@@ -164,14 +174,15 @@ func (r *factReader) next() (item, error) {
 	return item{}, r.fail("code 0x%02x is not canonical (float, extension or unused)", c)
 }
 
-// skip walks one whole value, checking everything below it.
+// skip walks one whole value, checking everything below it. depth is the
+// number of lists and maps around it.
 func (r *factReader) skip(depth int) error {
-	if depth > MaxNesting {
-		return &TooLargeError{What: "nesting of facts", Limit: MaxNesting, Size: uint64(depth)}
-	}
 	it, err := r.next()
 	if err != nil {
 		return err
+	}
+	if (it.kind == kindList || it.kind == kindMap) && depth >= MaxNesting {
+		return &TooLargeError{What: "nesting of facts", Limit: MaxNesting, Size: uint64(depth) + 1}
 	}
 	switch it.kind {
 	case kindList:

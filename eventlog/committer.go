@@ -123,13 +123,13 @@ func (s *Store) commit(group []*unit) {
 		err = nil
 	case outcome == committed:
 		s.windows.committed(st.ids)
-		s.st.apply(st.group, st.next, st.bytes, st.totals)
+		s.st.apply(st.group, st.next, st.lag, st.totals)
 		s.published()
 	case outcome == unknown:
-		s.stop(err)
+		s.stop(fmt.Errorf("%w: the store must be reopened: an earlier append: %v", ErrReadOnly, err))
 	case outcome == brokenFile:
 		err = fmt.Errorf("writing to the store failed, nothing was committed: %w", err)
-		s.stop(fmt.Errorf("%w: the store must be reopened: %w", ErrReadOnly, err))
+		s.stop(fmt.Errorf("%w: the store must be reopened: %v", ErrReadOnly, err))
 	}
 	var deferred []*unit
 	for i, u := range group {
@@ -158,7 +158,9 @@ func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error, syst
 	batches, prepared := []Batch{u.batch}, [][]pending{u.prepared}
 	if u.plan != nil {
 		view := &View{st: st, now: s.opts.Clock().UTC(), boot: s.boot}
-		if batches, err = u.plan(view); err != nil || len(batches) == 0 {
+		// A plan that panics on what some log says fails alone: it only reads.
+		err = protect("plan", func() (err error) { batches, err = u.plan(view); return err })
+		if err != nil || len(batches) == 0 {
 			return nil, err, false
 		}
 		prepared = make([][]pending, len(batches))
@@ -182,6 +184,9 @@ func (e *putError) Unwrap() error { return e.error }
 func (s *Store) submit(ctx context.Context, u *unit) error {
 	s.submitMu.RLock()
 	defer s.submitMu.RUnlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
 	if err := s.writable(); err != nil {
 		return err
 	}
@@ -249,6 +254,11 @@ func (u *unit) wait(ctx context.Context) ([]Result, error) {
 	case <-u.done:
 		return u.results, u.err
 	case <-ctx.Done():
+	}
+	select {
+	case <-u.done: // both had happened: the answer is known after all
+		return u.results, u.err
+	default:
 		return nil, fmt.Errorf("%w: stopped waiting: %w", ErrOutcomeUnknown, ctx.Err())
 	}
 }

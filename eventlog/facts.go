@@ -48,8 +48,11 @@ func mustFacts(m map[string]any) Facts {
 }
 
 func encodeFact(enc *msgpack.Encoder, path string, v any, depth int) error {
-	if depth > MaxNesting {
-		return &TooLargeError{What: "nesting of facts", Limit: MaxNesting, Size: uint64(depth)}
+	switch v.(type) {
+	case []string, []any, map[string]any:
+		if depth >= MaxNesting {
+			return &TooLargeError{What: "nesting of facts", Limit: MaxNesting, Size: uint64(depth) + 1}
+		}
 	}
 	switch v := v.(type) {
 	case nil:

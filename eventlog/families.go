@@ -69,6 +69,9 @@ func IsKnown(typ string, version uint8) bool {
 	return ok && version <= spec.version
 }
 
+// IsCore reports whether this version gives the type a meaning of its own.
+func IsCore(typ string) bool { _, ok := coreTypes[typ]; return ok }
+
 // isPolicyBearing reports whether the type changes the effective policy when
 // it is a session's own event. Seed copies never do.
 func isPolicyBearing(typ string) bool { return coreTypes[typ].policy }

@@ -162,6 +162,9 @@ func decodeHeader(b []byte, ev *Event) error {
 		if c.fail == "" && (ev.Media < MediaJSON || ev.Media > MediaOctets) {
 			c.fail = fmt.Sprintf("media: want 1 to 3, got %d", ev.Media)
 		}
+		if c.fail == "" && ev.ContentLen > MaxContent {
+			c.fail = fmt.Sprintf("content length: want at most %d, got %d", MaxContent, ev.ContentLen)
+		}
 	}
 	if c.fail != "" {
 		return fmt.Errorf("header: %s", c.fail)

@@ -54,6 +54,9 @@ func Init(ctx context.Context, dir string) (Identity, error) {
 		}
 		return id, fmt.Errorf("%w: %s holds other files", ErrExists, dir)
 	}
+	if fi, err := os.Lstat(dir); err == nil && !fi.IsDir() {
+		return id, fmt.Errorf("%w: %s is not a directory", ErrExists, dir)
+	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return id, err
@@ -69,11 +72,12 @@ func Init(ctx context.Context, dir string) (Identity, error) {
 	if err := fillStore(tmp, id); err != nil {
 		return id, fmt.Errorf("init %s: %w", dir, err)
 	}
-	if err := os.Rename(tmp, dir); err != nil {
+	// Not os.Rename, which refuses an empty directory at the new name.
+	if err := unix.Rename(tmp, dir); err != nil {
 		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
 			return id, fmt.Errorf("%w: %s was created by another process", ErrExists, dir)
 		}
-		return id, err
+		return id, fmt.Errorf("init %s: %w", dir, err)
 	}
 	return id, syncDir(parent)
 }
@@ -122,7 +126,10 @@ func readIdentity(dir string) (Identity, error) {
 	if err := json.Unmarshal(raw, &id); err != nil {
 		return id, &CorruptError{Reason: fmt.Sprintf("%s: %v", identityFile, err)}
 	}
-	if id.Format > FormatVersion || id.Format < 1 {
+	if id.Format < 1 {
+		return id, &CorruptError{Reason: fmt.Sprintf("%s: store format: want at least 1, got %d", identityFile, id.Format)}
+	}
+	if id.Format > FormatVersion {
 		return id, fmt.Errorf("%w: store format: want 1 to %d, got %d; it was written by a newer childlog", ErrInvalid, FormatVersion, id.Format)
 	}
 	return id, nil

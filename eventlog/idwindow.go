@@ -27,8 +27,8 @@ func (w *idWindow) add(id storedID) {
 	w.at = (w.at + 1) % retryWindow
 }
 
-// recentIDs returns the durable ids of the session's last events. A hole
-// makes the window shorter, never the append fail.
+// recentIDs returns the durable ids of the session's last events. If they
+// can't be read the append fails: it may be a retry, and would be written twice.
 func (s *Store) recentIDs(e *entry, src source) (map[uuid.UUID]uint64, error) {
 	if w := s.windows.sessions[e.row.Session]; w != nil {
 		return w.seqs, nil
@@ -54,10 +54,10 @@ func (s *Store) recentIDs(e *entry, src source) (map[uuid.UUID]uint64, error) {
 }
 
 // committed adds a durable group's ids to the windows that exist.
-func (ws *idWindows) committed(ids map[uuid.UUID][]storedID) {
-	for session, list := range ids {
+func (ws *idWindows) committed(ids map[uuid.UUID]*stagedIDs) {
+	for session, staged := range ids {
 		if w := ws.sessions[session]; w != nil {
-			for _, id := range list {
+			for _, id := range staged.list {
 				w.add(id)
 			}
 		}

@@ -3,26 +3,40 @@ package eventlog
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/vmihailenco/msgpack/v5"
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // index is index.db: rows, positions, names and links, derived from the
 // journal and disposable. It says up to which position it covers the journal
 // and with which leaf there; an index that is ahead, of another store or of
-// another fold is not used. Every value carries a checksum, since bbolt has
-// none: a damaged row is an error, never another row.
+// another fold is not used. bbolt has no checksums: a flipped bit changes a
+// value, moves it to another key or hides it, and a row that is not found reads
+// as a session that does not exist. So every value is sealed together with its
+// key, the cover counts the rows of each bucket, and before the first answer
+// that rests on a row being absent the whole index is verified against both.
 type index struct {
-	db *bolt.DB
+	db   *bolt.DB
+	once sync.Once
+	bad  atomic.Pointer[error] // what verifying found
 }
+
+// verifyAtOpen is up to which size in bytes an index is verified at open, a few
+// milliseconds, where it can be rebuilt on the spot. A larger one is verified
+// when an answer needs it, and what is found ends that answer.
+var verifyAtOpen int64 = 4 << 20 // variable for tests
 
 var (
 	bucketRows  = []byte("rows")
@@ -31,11 +45,18 @@ var (
 	bucketLinks = []byte("links")
 	bucketMeta  = []byte("meta")
 	keyCover    = []byte("cover")
+
+	indexBuckets = [4][]byte{bucketRows, bucketPos, bucketNames, bucketLinks}
 )
+
+// errIndex marks damage of the index, which is disposable, apart from damage
+// of the journal, which is not.
+var errIndex = errors.New("index damaged; run reindex")
 
 const (
 	indexFile      = "index.db"
-	positionsChunk = 64 // frame positions a row
+	positionsChunk = 64      // frame positions a row
+	indexAllocSize = 1 << 20 // bytes by which the file grows at a time
 )
 
 // cover is the index's own statement of what it covers.
@@ -48,6 +69,7 @@ type cover struct {
 	Last        Hash   // SHA-256 of the last covered frame
 	Totals      Totals
 	Lost        []uint64
+	Counts      [4]uint64 // rows by bucket, in the order of indexBuckets
 }
 
 func openIndex(dir string, readOnly bool) (*index, error) {
@@ -57,58 +79,125 @@ func openIndex(dir string, readOnly bool) (*index, error) {
 			return nil, fmt.Errorf("no index: %w", os.ErrNotExist)
 		}
 	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: readOnly, Timeout: time.Second, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapReservation(readOnly)})
+	ix := new(index)
+	err := protect("index", func() (err error) { // bbolt asserts what a damaged freelist says
+		ix.db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: readOnly, Timeout: time.Second, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapReservation(readOnly)})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &index{db: db}, nil
+	ix.db.AllocSize = indexAllocSize
+	return ix, nil
 }
 
 func (ix *index) close() error {
 	if ix == nil {
 		return nil
 	}
-	return ix.db.Close()
+	return protect("index", ix.db.Close)
 }
 
-// sealed values end in a CRC.
-func seal(b []byte) []byte {
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+// A sealed value ends in a CRC over its key and itself.
+func seal(key, b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b))
 }
 
-func unseal(b []byte, what string) ([]byte, error) {
-	if len(b) < 4 || binary.LittleEndian.Uint32(b[len(b)-4:]) != crc32.Checksum(b[:len(b)-4], castagnoli) {
-		return nil, &CorruptError{Reason: "index: " + what + ": checksum differs; run reindex"}
+func unseal(key, b []byte, what string) ([]byte, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b[:n]) {
+		return nil, &CorruptError{Reason: "index: " + what + ": checksum differs"}
 	}
-	return b[:len(b)-4], nil
+	return b[:n], nil
+}
+
+// sound is nil if an absent row means that there is none.
+func (ix *index) sound() error {
+	ix.once.Do(func() {
+		if err := ix.verify(); err != nil && !errors.Is(err, ErrStoreClosed) {
+			ix.bad.Store(&err)
+		}
+	})
+	return ix.damaged()
+}
+
+func (ix *index) damaged() error {
+	if err := ix.bad.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// size is how much of the file is in use, bytes.
+func (ix *index) size() (n int64, err error) {
+	err = ix.view(func(tx *bolt.Tx) error { n = tx.Size(); return nil })
+	return n, err
+}
+
+// verify walks every value of the index.
+func (ix *index) verify() error {
+	return ix.view(func(tx *bolt.Tx) error {
+		c, _, err := readCover(tx)
+		if err != nil {
+			return err
+		}
+		for i, name := range indexBuckets {
+			n := uint64(0)
+			if b := tx.Bucket(name); b != nil {
+				c := b.Cursor()
+				for k, v := c.First(); k != nil; k, v = c.Next() {
+					if _, err := unseal(k, v, string(name)); err != nil {
+						return err
+					}
+					n++
+				}
+			}
+			if n != c.Counts[i] {
+				return &CorruptError{Reason: fmt.Sprintf("index: %s: want %d rows, got %d", name, c.Counts[i], n)}
+			}
+		}
+		return nil
+	})
 }
 
 func (ix *index) cover() (c cover, ok bool, err error) {
 	err = ix.view(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketMeta)
-		if b == nil {
-			return nil
-		}
-		v := b.Get(keyCover)
-		if v == nil {
-			return nil
-		}
-		if v, err = unseal(v, "cover"); err != nil {
-			return err
-		}
-		ok = true
-		return msgpack.Unmarshal(v, &c)
+		c, ok, err = readCover(tx)
+		return err
 	})
 	return c, ok, err
 }
 
-// view runs fn in a short read transaction; damage becomes an error.
-func (ix *index) view(fn func(*bolt.Tx) error) error {
-	return protect("index", func() error { return ix.db.View(fn) })
+func readCover(tx *bolt.Tx) (c cover, ok bool, err error) {
+	b := tx.Bucket(bucketMeta)
+	if b == nil {
+		return c, false, nil
+	}
+	v := b.Get(keyCover)
+	if v == nil {
+		return c, false, nil
+	}
+	if v, err = unseal(keyCover, v, "cover"); err != nil {
+		return c, false, err
+	}
+	return c, true, msgpack.Unmarshal(v, &c)
 }
 
-func (ix *index) get(bucket, key []byte, what string, use func([]byte) error) error {
-	return ix.view(func(tx *bolt.Tx) error {
+// view runs fn in a short read transaction. All it can fail with is damage, or
+// that the store was closed.
+func (ix *index) view(fn func(*bolt.Tx) error) error {
+	err := protect("index", func() error { return ix.db.View(fn) })
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
+		return ErrStoreClosed
+	}
+	return fmt.Errorf("%w: %w", errIndex, err)
+}
+
+func (ix *index) get(bucket, key []byte, what string, use func([]byte) error) (found bool, err error) {
+	err = ix.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucket)
 		if b == nil {
 			return nil
@@ -117,27 +206,89 @@ func (ix *index) get(bucket, key []byte, what string, use func([]byte) error) er
 		if v == nil {
 			return nil
 		}
-		v, err := unseal(v, what)
+		found = true
+		v, err := unseal(key, v, what)
 		if err != nil {
 			return err
 		}
 		return use(v)
 	})
+	return found, err
 }
 
-func (ix *index) row(id uuid.UUID) (row *Row, err error) {
-	err = ix.get(bucketRows, id[:], "row", func(v []byte) error {
+// need is get for a reader to whom a missing value says something.
+func (ix *index) need(bucket, key []byte, what string, use func([]byte) error) error {
+	if found, err := ix.get(bucket, key, what, use); found || err != nil {
+		return err
+	}
+	return ix.sound()
+}
+
+// row returns a session's row, nil if the index has none; not verified, a row
+// may also be hidden by damage.
+func (ix *index) row(id uuid.UUID, verified bool) (row *Row, err error) {
+	found := false
+	err = ix.view(func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketRows)
+		if b == nil {
+			return nil
+		}
+		v := b.Get(id[:])
+		if v == nil {
+			return nil
+		}
+		found = true
+		v, err := unseal(id[:], v, "row")
+		if err != nil {
+			return err
+		}
 		row = new(Row)
 		if err := msgpack.Unmarshal(v, row); err != nil || row.Session != id {
 			return &CorruptError{Session: id, Reason: fmt.Sprintf("index: row: %v", err)}
 		}
-		return nil
+		return newest(tx, row)
 	})
-	return row, err
+	if err == nil && !found && verified {
+		err = ix.sound()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// newest refuses a row that is an older version of itself. One flipped bit in
+// a branch page leads to a leaf that was replaced: every seal in it holds, and
+// a head that the session once had would hide a narrowing behind it. The
+// positions are other pages, written with the row, so they end where it ends.
+func newest(tx *bolt.Tx, row *Row) error {
+	stale := func(what string) error {
+		return &CorruptError{Session: row.Session, Reason: "index: row: " + what}
+	}
+	b := tx.Bucket(bucketPos)
+	if b == nil || row.Frames == 0 {
+		return stale("it has no positions")
+	}
+	chunk := (row.Frames - 1) / positionsChunk
+	key := posRow(row.Session, chunk)
+	list, err := decodePositions(key, b.Get(key))
+	if err != nil {
+		return err
+	}
+	if want := row.Frames - chunk*positionsChunk; uint64(len(list)) != want || list[want-1].pos != row.LastPos {
+		return stale(fmt.Sprintf("it ends at frame %d, position %d, and its positions do not", row.Frames, row.LastPos))
+	}
+	if b.Get(posRow(row.Session, chunk+1)) != nil {
+		return stale(fmt.Sprintf("it ends at frame %d and its positions go on", row.Frames))
+	}
+	return nil
 }
 
 // eachRow calls fn with every covered row from the id on.
 func (ix *index) eachRow(from uuid.UUID, fn func(*Row) (bool, error)) error {
+	if err := ix.sound(); err != nil {
+		return err
+	}
 	return ix.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketRows)
 		if b == nil {
@@ -145,7 +296,7 @@ func (ix *index) eachRow(from uuid.UUID, fn func(*Row) (bool, error)) error {
 		}
 		c := b.Cursor()
 		for k, v := c.Seek(from[:]); k != nil; k, v = c.Next() {
-			v, err := unseal(v, "row")
+			v, err := unseal(k, v, "row")
 			if err != nil {
 				return err
 			}
@@ -164,14 +315,14 @@ func (ix *index) eachRow(from uuid.UUID, fn func(*Row) (bool, error)) error {
 func nameRow(n name) []byte { return append([]byte{byte(n.space)}, n.hash[:]...) }
 
 func (ix *index) byName(n name) (id uuid.UUID, err error) {
-	err = ix.get(bucketNames, nameRow(n), "name", func(v []byte) error { copy(id[:], v); return nil })
+	err = ix.need(bucketNames, nameRow(n), "name", func(v []byte) error { copy(id[:], v); return nil })
 	return id, err
 }
 
 func linkRow(k linkKey) []byte { return append(slices.Clone(k.parent[:]), k.child[:]...) }
 
 func (ix *index) link(k linkKey) (l link, err error) {
-	err = ix.get(bucketLinks, linkRow(k), "link", func(v []byte) error {
+	err = ix.need(bucketLinks, linkRow(k), "link", func(v []byte) error {
 		n, _, err := readUvarint(v)
 		l.Consumed = n
 		return err
@@ -180,6 +331,9 @@ func (ix *index) link(k linkKey) (l link, err error) {
 }
 
 func (ix *index) children(parent uuid.UUID, fn func(uuid.UUID)) error {
+	if err := ix.sound(); err != nil {
+		return err
+	}
 	return ix.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketLinks)
 		if b == nil {
@@ -191,179 +345,4 @@ func (ix *index) children(parent uuid.UUID, fn func(uuid.UUID)) error {
 		}
 		return nil
 	})
-}
-
-func posRow(session uuid.UUID, chunk uint64) []byte {
-	return binary.BigEndian.AppendUint32(slices.Clone(session[:]), uint32(chunk))
-}
-
-// decodePositions reads one row: pairs of deltas, the first from zero.
-func decodePositions(v []byte) ([]framePos, error) {
-	v, err := unseal(v, "positions")
-	if err != nil {
-		return nil, err
-	}
-	var out []framePos
-	var at framePos
-	for len(v) > 0 {
-		pos, n, err := readUvarint(v)
-		if err != nil {
-			return nil, err
-		}
-		first, m, err := readUvarint(v[n:])
-		if err != nil {
-			return nil, err
-		}
-		v = v[n+m:]
-		at.pos += pos
-		at.first += first
-		out = append(out, at)
-	}
-	return out, nil
-}
-
-func encodePositions(list []framePos) []byte {
-	var b []byte
-	var at framePos
-	for _, p := range list {
-		b = appendUvarint(appendUvarint(b, p.pos-at.pos), p.first-at.first)
-		at = p
-	}
-	return seal(b)
-}
-
-// frames returns up to limit positions of the session's first total frames,
-// from the frame that holds seq on: a binary search over rows of 64.
-func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []framePos, err error) {
-	err = ix.view(func(tx *bolt.Tx) error {
-		b := tx.Bucket(bucketPos)
-		chunks := (total + positionsChunk - 1) / positionsChunk
-		read := func(chunk uint64) ([]framePos, error) {
-			var v []byte
-			if b != nil {
-				v = b.Get(posRow(session, chunk))
-			}
-			if v == nil {
-				return nil, &CorruptError{Session: session, Reason: fmt.Sprintf("index: positions: row %d of %d is missing", chunk, chunks)}
-			}
-			list, err := decodePositions(v)
-			if err == nil && len(list) == 0 {
-				err = &CorruptError{Session: session, Reason: "index: positions: empty row"}
-			}
-			return list, err
-		}
-		lo, hi := uint64(0), chunks-1 // the last chunk whose first frame starts at or before seq
-		for lo < hi {
-			mid := (lo + hi + 1) / 2
-			list, err := read(mid)
-			if err != nil {
-				return err
-			}
-			if list[0].first <= seq {
-				lo = mid
-			} else {
-				hi = mid - 1
-			}
-		}
-		for chunk := lo; chunk < chunks && len(out) < limit; chunk++ {
-			list, err := read(chunk)
-			if err != nil {
-				return err
-			}
-			want := uint64(positionsChunk)
-			if chunk == chunks-1 {
-				want = total - chunk*positionsChunk
-			}
-			if uint64(len(list)) < want {
-				return &CorruptError{Session: session, Reason: fmt.Sprintf("index: positions: row %d: want %d frames, got %d", chunk, want, len(list))}
-			}
-			list = list[:want]
-			if chunk == lo {
-				i, found := slices.BinarySearchFunc(list, seq, func(p framePos, seq uint64) int {
-					switch {
-					case p.first < seq:
-						return -1
-					case p.first > seq:
-						return 1
-					}
-					return 0
-				})
-				if !found && i > 0 {
-					i--
-				}
-				list = list[i:]
-			}
-			out = append(out, list[:min(len(list), limit-len(out))]...)
-		}
-		return nil
-	})
-	return out, err
-}
-
-// flush writes a consistent cut of the overlay and what it covers.
-func (ix *index) flush(cut *changes, c cover) error {
-	return protect("index", func() error {
-		return ix.db.Update(func(tx *bolt.Tx) error {
-			var b [5]*bolt.Bucket
-			for i, name := range [][]byte{bucketRows, bucketPos, bucketNames, bucketLinks, bucketMeta} {
-				var err error
-				if b[i], err = tx.CreateBucketIfNotExists(name); err != nil {
-					return err
-				}
-			}
-			rows, pos, names, links, meta := b[0], b[1], b[2], b[3], b[4]
-			for _, id := range sortedIDs(cut.rows) { // in key order: neighbours share pages
-				e := cut.rows[id]
-				if err := flushPositions(pos, e); err != nil {
-					return err
-				}
-				v, err := msgpack.Marshal(&e.row)
-				if err != nil {
-					return err
-				}
-				if err := rows.Put(id[:], seal(v)); err != nil {
-					return err
-				}
-			}
-			for n, id := range cut.names {
-				if err := names.Put(nameRow(n), seal(slices.Clone(id[:]))); err != nil {
-					return err
-				}
-			}
-			for k, l := range cut.links {
-				if err := links.Put(linkRow(k), seal(appendUvarint(nil, l.Consumed))); err != nil {
-					return err
-				}
-			}
-			v, err := msgpack.Marshal(&c)
-			if err != nil {
-				return err
-			}
-			return meta.Put(keyCover, seal(v))
-		})
-	})
-}
-
-func flushPositions(b *bolt.Bucket, e *entry) error {
-	list := e.pending
-	for chunk := e.flushed / positionsChunk; len(list) > 0; chunk++ {
-		var have []framePos
-		if held := e.flushed - min(e.flushed, chunk*positionsChunk); held > 0 && held < positionsChunk {
-			v := b.Get(posRow(e.row.Session, chunk))
-			if v == nil {
-				return &CorruptError{Session: e.row.Session, Reason: fmt.Sprintf("index: positions: row %d is missing", chunk)}
-			}
-			var err error
-			if have, err = decodePositions(v); err != nil {
-				return err
-			}
-			have = have[:held]
-		}
-		n := min(len(list), positionsChunk-len(have))
-		if err := b.Put(posRow(e.row.Session, chunk), encodePositions(append(have, list[:n]...))); err != nil {
-			return err
-		}
-		list = list[n:]
-	}
-	return nil
 }

@@ -1,6 +1,8 @@
 package eventlog
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -58,7 +60,9 @@ func (x *indexer) run() {
 			armed = false
 			x.flush()
 		case <-x.wake:
-			if frames, bytes := x.s.st.lag(); frames >= flushLagFrames || bytes >= flushLagBytes {
+			// After a failure only the timer tries again: a cut of a growing
+			// overlay with every commit would cost more with every commit.
+			if frames, bytes := x.s.st.lag(); x.failed() == nil && (frames >= flushLagFrames || bytes >= flushLagBytes) {
 				x.flush()
 			} else if frames > 0 && !armed {
 				timer.Reset(flushAfter)
@@ -66,6 +70,12 @@ func (x *indexer) run() {
 			}
 		}
 	}
+}
+
+func (x *indexer) failed() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.err
 }
 
 func (x *indexer) flush() {
@@ -106,6 +116,8 @@ func (s *Store) waitForIndex() {
 // holds whole groups only, so rows, positions and coverage agree; the write
 // happens outside it.
 func (s *state) flush(store *Store) error {
+	s.flushMu.Lock()
+	defer s.flushMu.Unlock()
 	s.mu.Lock()
 	if s.index == nil || s.next == s.covered {
 		s.mu.Unlock()
@@ -121,8 +133,10 @@ func (s *state) flush(store *Store) error {
 	if c.Last, err = store.journal.fingerprint(c.Next); err != nil {
 		return err
 	}
-	if err := s.index.flush(cut, c); err != nil {
-		return err
+	if err := s.index.flush(cut, c); errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w: %w", errIndex, err)
+	} else if err != nil {
+		return fmt.Errorf("index: %w", err)
 	}
 
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,7 +44,12 @@ func mapReservation(readOnly bool) int {
 }
 
 type journal struct {
-	db *bolt.DB
+	db       *bolt.DB
+	file     *os.File
+	pageSize int
+	damage   error // what the pages say, if a reader was let in all the same
+	oneMeta  bool  // one of the two meta pages is invalid
+	poisoned atomic.Pointer[error]
 }
 
 // openJournal opens store.db after the guards that bbolt lacks: an empty file
@@ -57,29 +65,34 @@ func openJournal(ctx context.Context, dir string, readOnly bool, maxSize int) (*
 	if fi.Size() == 0 {
 		return nil, fmt.Errorf("%w: %s is empty", ErrStoreLost, path)
 	}
-	if err := inspectPages(ctx, path, fi.Size(), readOnly); err != nil {
+	j := new(journal)
+	if err := j.inspectPages(ctx, path, fi.Size(), readOnly); err != nil {
 		return nil, err
 	}
-	var opened *os.File
-	j := new(journal)
 	err = protect("store.db", func() (err error) {
 		j.db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: readOnly, Timeout: time.Second, FreelistType: bolt.FreelistMapType,
 			InitialMmapSize: mapReservation(readOnly), MaxSize: maxSize,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-				opened, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
-				return opened, err
+				j.file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+				return j.file, err
 			}})
 		return err
 	})
-	if errors.Is(err, berrors.ErrTimeout) {
-		return nil, &LockedError{Path: dir}
-	}
 	if err != nil {
+		if j.file != nil {
+			j.file.Close() // bbolt did, unless it panicked: then its lock would stay
+		}
+		if errors.Is(err, berrors.ErrTimeout) {
+			return nil, &LockedError{Path: dir}
+		}
 		return nil, damageError("store.db", err)
 	}
-	j.db.AllocSize = allocSize
+	if j.db.AllocSize = allocSize; maxSize > 0 { // it is added to what a commit needs
+		j.db.AllocSize = min(allocSize, maxSize/8)
+	}
+	j.pageSize = j.db.Info().PageSize
 	at, err1 := os.Stat(path)
-	is, err2 := opened.Stat()
+	is, err2 := j.file.Stat()
 	if err1 != nil || err2 != nil || !os.SameFile(at, is) {
 		j.db.Close()
 		return nil, fmt.Errorf("%w: %s was replaced while it was opened; open it again", ErrLocked, path)
@@ -90,7 +103,7 @@ func openJournal(ctx context.Context, dir string, readOnly bool, maxSize int) (*
 // inspectPages runs the raw reader. A reader of a damaged file is let in,
 // since it must be able to say what is left; every frame it reads has a
 // checksum of its own.
-func inspectPages(ctx context.Context, path string, size int64, readOnly bool) error {
+func (j *journal) inspectPages(ctx context.Context, path string, size int64, readOnly bool) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -100,13 +113,14 @@ func inspectPages(ctx context.Context, path string, size int64, readOnly bool) e
 	if err != nil {
 		return damageError("store.db", err)
 	}
+	if err := report.Err(); err != nil {
+		j.damage = damageError("store.db", err)
+	}
+	j.oneMeta = !report.Metas[0].Valid || !report.Metas[1].Valid
 	if readOnly && (report.Metas[0].Valid || report.Metas[1].Valid) {
 		return nil
 	}
-	if err := report.Err(); err != nil {
-		return damageError("store.db", err)
-	}
-	return nil
+	return j.damage
 }
 
 func damageError(what string, err error) error {
@@ -132,21 +146,63 @@ func (j *journal) close() error {
 	if j == nil {
 		return nil
 	}
+	if j.poisoned.Load() != nil {
+		return j.file.Close()
+	}
 	return protect("store.db", j.db.Close)
 }
 
+// begin starts a transaction inside of protect. bbolt holds its locks while it
+// reads the meta pages, so a fault there (the disk is gone, the file was cut)
+// would make every later call wait for ever: the handle is poisoned instead.
+func (j *journal) begin(writable bool) (*bolt.Tx, error) {
+	if p := j.poisoned.Load(); p != nil {
+		return nil, *p
+	}
+	begun := false
+	defer func() {
+		if !begun {
+			err := error(&CorruptError{Reason: "store.db: the file can't be read any more; open the store again"})
+			j.poisoned.Store(&err)
+		}
+	}()
+	tx, err := j.db.Begin(writable)
+	begun = true
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		err = ErrStoreClosed
+	}
+	return tx, err
+}
+
 func (j *journal) view(fn func(*bolt.Tx) error) error {
-	return protect("store.db", func() error { return j.db.View(fn) })
+	return protect("store.db", func() error {
+		tx, err := j.begin(false)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		return fn(tx)
+	})
+}
+
+// getCopy returns a copy of a value, nil if there is none. Damage in the pages
+// that lead to it, or below it, fails this one value and not the transaction.
+func getCopy(b *bolt.Bucket, key []byte) (value []byte, err error) {
+	err = protect("store.db", func() error {
+		value = bytes.Clone(b.Get(key))
+		return nil
+	})
+	return value, err
 }
 
 func positionKey(position uint64) []byte {
 	return binary.BigEndian.AppendUint64(nil, position)
 }
 
-// next is the position after the last frame. The journal's sequence is set to
-// it in every commit: a leaf that lost a count would hide frames, and the two
-// numbers then differ.
-func (j *journal) next() (next uint64, err error) {
+// ends returns the position after the last frame in two ways. The journal's
+// sequence is set to it in every commit: a leaf that lost a count would hide
+// frames, and the two numbers then differ.
+func (j *journal) ends() (next, sequence uint64, err error) {
 	err = j.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketJournal)
 		if b == nil || tx.Bucket(bucketContents) == nil || tx.Bucket(bucketTombstones) == nil {
@@ -157,12 +213,10 @@ func (j *journal) next() (next uint64, err error) {
 				next = max(next, binary.BigEndian.Uint64(k)+1)
 			}
 		}
-		if seq := b.Sequence(); seq != next {
-			return &CorruptError{Reason: fmt.Sprintf("store.db: the journal ends at position %d, its sequence says %d", next, seq)}
-		}
+		sequence = b.Sequence()
 		return nil
 	})
-	return next, err
+	return next, sequence, err
 }
 
 // commitOutcome says what is known after a failed commit.
@@ -182,7 +236,7 @@ func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
 	var before, txid int
 	committing := false
 	err := protect("store.db", func() error {
-		tx, err := j.db.Begin(true)
+		tx, err := j.begin(true)
 		if err != nil {
 			return err
 		}
@@ -210,8 +264,19 @@ func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
 			return unknown, fmt.Errorf("%w: the commit's last sync failed: %w", ErrOutcomeUnknown, err)
 		}
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) || errors.Is(err, berrors.ErrMaxSizeReached) {
+	if noSpace(err) {
 		return notCommitted, fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	return brokenFile, err
+}
+
+// noSpace recognizes what more room would cure. bbolt keeps only the text of
+// some causes.
+func noSpace(err error) bool {
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, berrors.ErrMaxSizeReached} {
+		if errors.Is(err, errno) || strings.HasSuffix(err.Error(), ": "+errno.Error()) {
+			return true
+		}
+	}
+	return false
 }

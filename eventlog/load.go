@@ -3,7 +3,6 @@ package eventlog
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -21,29 +20,38 @@ const maxLost = 1024
 // not cover. Without a usable index everything is folded: slower, the same
 // answers.
 func (s *Store) loadState(ctx context.Context, next uint64) error {
-	s.st = &state{over: newChanges()}
 	ix, c, why := s.usableIndex(next)
 	if s.opts.fresh && why == nil {
 		why = os.ErrNotExist
 	}
-	if why != nil {
-		if !errors.Is(why, os.ErrNotExist) {
-			s.notices = append(s.notices, "index not used: "+why.Error())
+	if why == nil {
+		noticed := len(s.notices)
+		s.startState(ix, c)
+		if why = s.catchUp(ctx, next); !errors.Is(why, errIndex) {
+			return why
 		}
-		ix.close()
-		ix, c = nil, cover{}
-		if !s.opts.ReadOnly {
-			if err := removeIndex(s.dir); err != nil {
-				return err
-			}
-			var err error
-			if ix, err = openIndex(s.dir, false); err != nil {
-				return err
-			}
+		s.notices = s.notices[:noticed]
+	}
+	if !errors.Is(why, os.ErrNotExist) {
+		s.notice(FindIndex, 0, "index not used: "+why.Error())
+	}
+	ix.close()
+	ix = nil
+	if !s.opts.ReadOnly {
+		if err := removeIndex(s.dir); err != nil {
+			return err
+		}
+		var err error
+		if ix, err = openIndex(s.dir, false); err != nil {
+			return err
 		}
 	}
-	s.st.index, s.st.next, s.st.covered, s.st.totals, s.st.lost = ix, c.Next, c.Next, c.Totals, c.Lost
+	s.startState(ix, cover{})
 	return s.catchUp(ctx, next)
+}
+
+func (s *Store) startState(ix *index, c cover) {
+	s.st = &state{over: newChanges(), index: ix, next: c.Next, covered: c.Next, totals: c.Totals, lost: c.Lost}
 }
 
 func removeIndex(dir string) error {
@@ -66,7 +74,7 @@ func (s *Store) usableIndex(next uint64) (*index, cover, error) {
 	case err != nil:
 		return ix, c, err
 	case !ok:
-		return ix, c, fmt.Errorf("it covers nothing: %w", os.ErrNotExist)
+		return ix, c, ix.sound() // new: nothing was flushed into it yet
 	case c.Store != s.identity.Store || c.Incarnation != s.identity.Incarnation:
 		return ix, c, fmt.Errorf("it belongs to store %s incarnation %d", c.Store, c.Incarnation)
 	case c.Fold != foldVersion:
@@ -78,7 +86,13 @@ func (s *Store) usableIndex(next uint64) (*index, cover, error) {
 	if err == nil && last != c.Last {
 		err = fmt.Errorf("the frame at position %d is another one", c.Next-1)
 	}
-	return ix, c, err
+	if err != nil {
+		return ix, c, err
+	}
+	if size, err := ix.size(); err != nil || size > verifyAtOpen {
+		return ix, c, err
+	}
+	return ix, c, ix.sound()
 }
 
 // fingerprint identifies the last frame below next.
@@ -107,35 +121,38 @@ func (s *Store) catchUp(ctx context.Context, next uint64) error {
 			return err
 		}
 		group := newChanges()
-		totals, at, bytes := s.st.totals, s.st.next, uint64(0)
-		end := min(next, at+catchUpPage)
+		totals, bytes := s.st.totals, uint64(0)
+		end := min(next, s.st.next+catchUpPage)
 		err := s.journal.view(func(tx *bolt.Tx) error {
-			c := tx.Bucket(bucketJournal).Cursor()
-			k, v := c.Seek(positionKey(at))
-			for ; at < end; at++ {
-				if len(k) != 8 || binary.BigEndian.Uint64(k) != at {
-					s.lostFrame(group, at, nil, tx)
-					continue
-				}
-				bytes += uint64(len(v))
-				if err := s.foldFrame(tx, group, at, v, &totals); err != nil {
-					s.lostFrame(group, at, v, tx)
-				}
-				k, v = c.Next()
-			}
-			return nil
+			return eachPosition(tx, s.st.next, end, func(position uint64, raw []byte) error {
+				bytes += uint64(len(raw))
+				return s.foldPosition(tx, group, position, raw, &totals)
+			})
 		})
 		if err != nil {
 			return err
 		}
 		s.st.apply(group, end, bytes, totals)
 		if frames, size := s.st.lag(); !s.opts.ReadOnly && (frames >= maxLagFrames || size >= maxLagBytes) {
-			if err := s.st.flush(s); err != nil {
+			if err := s.st.flush(s); errors.Is(err, errIndex) {
 				return err
-			}
+			} // else it can't be written now: the overlay grows instead
 		}
 	}
 	return nil
+}
+
+// foldPosition folds what stands at a position, sound or not. It fails only
+// where the index does, which says nothing about the journal.
+func (s *Store) foldPosition(tx *bolt.Tx, group *changes, position uint64, raw []byte, totals *Totals) error {
+	if raw == nil {
+		return s.lostFrame(group, position, nil, tx)
+	}
+	err := s.foldFrame(tx, group, position, raw, totals)
+	if err != nil && !errors.Is(err, errIndex) {
+		err = s.lostFrame(group, position, raw, tx)
+	}
+	return err
 }
 
 // foldFrame folds one stored frame into the group: the recovery of what
@@ -147,7 +164,7 @@ func (s *Store) foldFrame(tx *bolt.Tx, group *changes, position uint64, raw []by
 	}
 	e := group.rows[r.session]
 	if e == nil {
-		was, err := s.st.lookup(r.session)
+		was, err := s.st.find(r.session, r.first > 1) // a new session needs no proof that it is new
 		if err != nil {
 			return err
 		}
@@ -196,26 +213,34 @@ func (s *Store) foldFrame(tx *bolt.Tx, group *changes, position uint64, raw []by
 // name a session that expects it, only that session is damaged. Else any
 // session whose last frame lies before could be the one that lost its newest
 // events, so the policy of all of those is in doubt and refused.
-func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.Tx) {
-	if purged := tx.Bucket(bucketTombstones).Get(positionKey(position)); purged != nil && raw == nil {
-		return
+func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.Tx) error {
+	if raw == nil {
+		purged, err := getCopy(tx.Bucket(bucketTombstones), positionKey(position))
+		if err == nil && purged != nil {
+			return nil
+		}
 	}
-	s.notices = append(s.notices, fmt.Sprintf("position %d: frame is missing or damaged", position))
+	s.notice(FindMissing, position, fmt.Sprintf("position %d: frame is missing or damaged", position))
 	if f, ok := guessFrame(raw); ok {
 		e := group.rows[f.session]
 		if e == nil {
-			e, _ = s.st.lookup(f.session) // an unreadable row leaves the frame unattributed
+			var err error
+			if e, err = s.st.lookup(f.session); err != nil {
+				return err
+			}
 		}
 		if e != nil && e.row.Head+1 == f.first {
 			clone := *e
 			clone.row.damage(f.first, f.first, fmt.Sprintf("frame at position %d is damaged", position))
 			group.rows[f.session] = &clone
-			return
+			return nil
 		}
 	}
-	if len(s.st.lost) < maxLost {
-		s.st.lost = append(s.st.lost, position)
+	if len(s.st.lost) == maxLost { // the newest one decides who is in doubt
+		s.st.lost = s.st.lost[:maxLost-1]
 	}
+	s.st.lost = append(s.st.lost, position)
+	return nil
 }
 
 // guessFrame reads the start of a frame whose checksum does not hold.
@@ -235,6 +260,9 @@ func guessFrame(raw []byte) (f frame, ok bool) {
 func (s *state) doubt(row *Row) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if s.unsure != "" {
+		return &CorruptError{Session: row.Session, Reason: s.unsure}
+	}
 	if n := len(s.lost); n > 0 && s.lost[n-1] > row.LastPos {
 		return &CorruptError{Session: row.Session, Position: s.lost[n-1], HasPosition: true, Reason: "a frame was lost here that may have been this session's"}
 	}

@@ -97,9 +97,13 @@ func lockedBy(dir string, f *os.File, waited time.Duration) error {
 		e.Waited = waited
 	}
 	var h holder
-	if b, err := io.ReadAll(io.NewSectionReader(f, 0, 4096)); err == nil && json.Unmarshal(b, &h) == nil {
-		e.PID, e.Command, e.Since = h.PID, h.Command, h.Since
+	if b, err := io.ReadAll(io.NewSectionReader(f, 0, 4096)); err != nil || json.Unmarshal(b, &h) != nil {
+		return e
 	}
+	if h.PID > 0 && errors.Is(unix.Kill(h.PID, 0), unix.ESRCH) {
+		return e // a writer that was killed; readers hold the lock now
+	}
+	e.PID, e.Command, e.Since = h.PID, h.Command, h.Since
 	return e
 }
 

@@ -16,7 +16,9 @@ func (s *Store) prepare(via Entry, events []NewEvent) ([]pending, error) {
 	if len(events) == 0 {
 		return nil, invalidf("a batch needs at least one event")
 	}
-	total := 0
+	if err := s.checkBatch(events); err != nil {
+		return nil, err
+	}
 	out := make([]pending, len(events))
 	salts := make([]byte, len(Salt{})*len(events))
 	if _, err := rand.Read(salts); err != nil {
@@ -27,14 +29,41 @@ func (s *Store) prepare(via Entry, events []NewEvent) ([]pending, error) {
 		p := &out[i]
 		copy(p.salt[:], salts[i*len(Salt{}):])
 		if err := s.prepareEvent(via, &events[i], p, now); err != nil {
-			if len(events) > 1 {
-				err = fmt.Errorf("event %d: %w", i+1, err)
-			}
-			return nil, err
+			return nil, inBatch(events, i, err)
 		}
-		total += len(p.content)
 	}
-	return out, checkLimit("content of a batch in bytes", total, s.limits.BatchContent)
+	return out, nil
+}
+
+// checkBatch looks at sizes and ids before any work is done for a content.
+func (s *Store) checkBatch(events []NewEvent) error {
+	total := 0
+	var seen map[uuid.UUID]bool
+	for i := range events {
+		if err := checkLimit("content in bytes", len(events[i].Content), s.limits.Content); err != nil {
+			return inBatch(events, i, err)
+		}
+		total += len(events[i].Content)
+		id := events[i].ID
+		if id == uuid.Nil || len(events) == 1 {
+			continue
+		}
+		if seen[id] {
+			return inBatch(events, i, invalidf("id %s is given twice", id))
+		}
+		if seen == nil {
+			seen = make(map[uuid.UUID]bool, len(events))
+		}
+		seen[id] = true
+	}
+	return checkLimit("content of a batch in bytes", total, s.limits.BatchContent)
+}
+
+func inBatch(events []NewEvent, i int, err error) error {
+	if len(events) == 1 {
+		return err
+	}
+	return fmt.Errorf("event %d: %w", i+1, err)
 }
 
 func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) error {
@@ -53,6 +82,9 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 	}
 	if _, ok := coreTypes[ev.Type]; IsClosed(ev.Type) && !ok {
 		return fmt.Errorf("%w: %s is of a closed family and not one of its types", ErrUnknownType, ev.Type)
+	}
+	if ev.Inherited != nil && via != EntryImport && via != EntryDelegation {
+		return fmt.Errorf("%w: only seed copies and imports are inherited", ErrUnauthorized)
 	}
 	if !ev.Time.IsZero() {
 		if via != EntryImport && via != EntryDelegation {
@@ -81,9 +113,6 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 	}
 	p.version = coreTypes[ev.Type].version
 	p.policy = isPolicyBearing(ev.Type) && ev.Inherited == nil
-	if err := checkLimit("content in bytes", len(ev.Content), s.limits.Content); err != nil {
-		return err
-	}
 	switch p.media = ev.Media; p.media {
 	case MediaNone:
 		if len(ev.Content) > 0 {

@@ -20,14 +20,14 @@ func (t txSource) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
 }
 
 func (t txSource) frame(position uint64) ([]byte, error) {
-	return t.tx.Bucket(bucketJournal).Get(positionKey(position)), nil
+	return getCopy(t.tx.Bucket(bucketJournal), positionKey(position))
 }
 
 func (t txSource) doubt(row *Row) error { return t.st.doubt(row) }
 
 func (s *Store) lookup(session uuid.UUID) (*entry, error) {
-	if s.Closed() {
-		return nil, *s.stopped.Load()
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	e, err := s.st.lookup(session)
 	if err == nil && e == nil {
@@ -47,6 +47,9 @@ func (s *Store) Row(session uuid.UUID) (Row, error) {
 
 // ByExternal finds the session of another system's id. Errors: ErrNotFound.
 func (s *Store) ByExternal(system, id string) (uuid.UUID, error) {
+	if err := s.usable(); err != nil {
+		return uuid.Nil, err
+	}
 	found, err := s.st.byName(name{nameExternal, ExternalHash(system, id)})
 	if err == nil && found == uuid.Nil {
 		err = fmt.Errorf("%w: %s:%s", ErrNotFound, system, id)
@@ -57,6 +60,9 @@ func (s *Store) ByExternal(system, id string) (uuid.UUID, error) {
 // ByKey finds the child that parent made under an idempotency key. Errors:
 // ErrNotFound.
 func (s *Store) ByKey(parent uuid.UUID, key string) (uuid.UUID, error) {
+	if err := s.usable(); err != nil {
+		return uuid.Nil, err
+	}
 	found, err := s.st.byName(name{nameKey, KeyHash(parent, key)})
 	if err == nil && found == uuid.Nil {
 		err = fmt.Errorf("%w: no child of %s under this key", ErrNotFound, parent)
@@ -65,11 +71,19 @@ func (s *Store) ByKey(parent uuid.UUID, key string) (uuid.UUID, error) {
 }
 
 // Children lists a session's children in id order.
-func (s *Store) Children(parent uuid.UUID) ([]uuid.UUID, error) { return s.st.children(parent) }
+func (s *Store) Children(parent uuid.UUID) ([]uuid.UUID, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	return s.st.children(parent)
+}
 
 // Consumed is the settled seq of the last notice of child that parent
 // consumed, 0 if none.
 func (s *Store) Consumed(parent, child uuid.UUID) (uint64, error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
 	l, err := s.st.link(linkKey{parent, child})
 	return l.Consumed, err
 }
@@ -81,28 +95,34 @@ func (s *Store) Consumed(parent, child uuid.UUID) (uint64, error) {
 //
 // Errors: ErrNotFound, ErrPolicyUnreadable: then nothing may be granted.
 func (s *Store) Policy(ctx context.Context, session uuid.UUID, at uint64) ([]Event, Row, error) {
-	e, err := s.lookup(session)
-	if err != nil {
-		return nil, Row{}, err
-	}
 	var events []Event
-	read := func() error {
+	read := func(e *entry) error {
 		return s.journal.view(func(tx *bolt.Tx) (err error) {
 			events, err = policyChain(e, txSource{s.st, tx})
 			return err
 		})
 	}
-	if err = read(); errors.Is(err, ErrCorrupt) {
+	e, err := s.lookup(session)
+	if err == nil {
+		err = read(e)
+	}
+	if errors.Is(err, ErrCorrupt) {
 		scanned, scanErr := s.scanSession(ctx, session)
-		if scanErr != nil {
-			return nil, e.row, errors.Join(err, scanErr)
-		}
-		if len(scanned.row.Damage) == 0 && scanned.row.Head >= e.row.Head {
+		switch {
+		case scanErr != nil:
+			err = errors.Join(err, scanErr)
+		case e == nil || len(scanned.row.Damage) == 0 && scanned.row.Head >= e.row.Head:
 			e = scanned
-			err = read()
+			err = read(e)
 		}
 	}
+	if err != nil && e == nil {
+		e = new(entry)
+	}
 	if err != nil {
+		if errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrPolicyUnreadable) {
+			err = fmt.Errorf("%w: session %s: %w", ErrPolicyUnreadable, session, err)
+		}
 		return nil, e.row, err
 	}
 	if at > e.row.Head {
@@ -122,14 +142,14 @@ func (s *Store) Policy(ctx context.Context, session uuid.UUID, at uint64) ([]Eve
 func (s *Store) scanSession(ctx context.Context, session uuid.UUID) (*entry, error) {
 	bare := &Store{st: &state{over: newChanges()}, journal: s.journal, opts: Options{ReadOnly: true}}
 	err := s.eachFrame(ctx, 0, s.st.durable(), func(tx *bolt.Tx, position uint64, raw []byte) error {
-		group := newChanges()
-		var totals Totals
-		if f, ok := guessFrame(raw); raw == nil || !ok || f.session == session {
-			if raw == nil || bare.foldFrame(tx, group, position, raw, &totals) != nil {
-				bare.lostFrame(group, position, raw, tx)
-			}
-			bare.st.apply(group, position+1, 0, totals)
+		if f, ok := guessFrame(raw); ok && f.session != session {
+			return nil
 		}
+		group := newChanges()
+		if err := bare.foldPosition(tx, group, position, raw, new(Totals)); err != nil {
+			return err
+		}
+		bare.st.apply(group, position+1, 0, Totals{})
 		return nil
 	})
 	if err != nil {
@@ -155,7 +175,7 @@ type Hole struct {
 type ReadOptions struct {
 	From      uint64 // first seq; 0 is 1
 	To        uint64 // last seq; 0 is the head
-	MaxEvents int    // 0: 256
+	MaxEvents int    // holes included; 0: 256
 	MaxBytes  int    // of contents and facts; 0: 4 MiB. One event always fits
 	Contents  bool   // load contents
 }
@@ -181,7 +201,8 @@ func (s *Store) Read(ctx context.Context, session uuid.UUID, o ReadOptions) (Pag
 
 func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, error) {
 	o.From = max(o.From, 1)
-	if o.To == 0 || o.To > e.row.Head {
+	toHead := o.To == 0 || o.To > e.row.Head
+	if toHead {
 		o.To = e.row.Head
 	}
 	if o.MaxEvents <= 0 {
@@ -195,33 +216,39 @@ func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, e
 		return page, err
 	}
 	seq, bytes := o.From, 0
+	hole := func(to uint64, err error) {
+		page.Holes = append(page.Holes, Hole{seq, to, err})
+		seq = to + 1
+	}
+	full := func() bool { return len(page.Events)+len(page.Holes) >= o.MaxEvents }
 	err := s.journal.view(func(tx *bolt.Tx) error {
 		src := txSource{s.st, tx}
 		for seq <= o.To {
-			list, err := src.frames(e, seq, 65)
+			list, err := src.frames(e, seq, framesPage+1)
 			if err != nil {
 				return err
 			}
-			if len(list) == 0 {
-				page.Holes = append(page.Holes, Hole{seq, o.To, errors.New("missing events")})
-				seq = o.To + 1
-			}
+			before := seq
 			for i, p := range list {
-				if p.first > o.To || i == 64 {
+				if i == framesPage || seq > o.To {
 					break
+				}
+				if p.first > seq {
+					if hole(min(p.first-1, o.To), errMissing); seq > o.To {
+						break
+					}
 				}
 				end := e.row.Head // of the frame, as far as the next one tells
 				if i+1 < len(list) {
 					end = list[i+1].first - 1
 				}
-				if p.first > seq {
-					page.Holes = append(page.Holes, Hole{seq, p.first - 1, errors.New("missing events")})
-					seq = p.first
+				if full() {
+					page.Next = seq
+					return nil
 				}
 				events, err := readFrame(src, e.row.Session, p)
 				if err != nil {
-					page.Holes = append(page.Holes, Hole{seq, min(end, o.To), err})
-					seq = end + 1
+					hole(min(end, o.To), err)
 					continue
 				}
 				for k := range events {
@@ -233,7 +260,7 @@ func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, e
 					if o.Contents {
 						size += int(ev.ContentLen)
 					}
-					if len(page.Events) == o.MaxEvents || len(page.Events) > 0 && bytes+size > o.MaxBytes {
+					if full() || len(page.Events) > 0 && bytes+size > o.MaxBytes {
 						page.Next = seq
 						return nil
 					}
@@ -245,11 +272,22 @@ func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, e
 					seq = ev.Seq + 1
 				}
 			}
+			if seq == before { // no frame holds it, nor begins behind it
+				hole(o.To, errMissing)
+			}
 		}
 		return nil
 	})
+	if d, ok := e.row.cutOff(); ok && toHead && err == nil && page.Next == 0 {
+		page.Holes = append(page.Holes, Hole{d.From, d.To, &CorruptError{Session: e.row.Session, Seq: d.From, Reason: d.Reason}})
+	}
 	return page, err
 }
+
+// framesPage is how many frame positions a read looks up at a time.
+const framesPage = 64
+
+var errMissing = errors.New("missing events")
 
 // Replay calls fn with every event from seq 1 to the head in order, verifying
 // checksums and the chain on the way, and stops at the first damage: an error

@@ -10,8 +10,8 @@ import (
 // source is where frames come from: the committing transaction or a reader's.
 type source interface {
 	frames(e *entry, seq uint64, limit int) ([]framePos, error)
-	frame(position uint64) ([]byte, error)
-	doubt(row *Row) error // a lost frame may have been this session's newest
+	frame(position uint64) ([]byte, error) // a copy, nil if there is none
+	doubt(row *Row) error                  // a lost frame may have been this session's newest
 }
 
 // seqEvent is an event with its index in its frame, by which its content is found.
@@ -20,8 +20,7 @@ type seqEvent struct {
 	index uint32
 }
 
-// readSeqs reads the events from..to exactly; a hole is an error. Facts are
-// copied out of the transaction.
+// readSeqs reads the events from..to exactly; a hole is an error.
 func readSeqs(e *entry, src source, from, to uint64) ([]seqEvent, error) {
 	var out []seqEvent
 	for seq := from; seq <= to; {
@@ -55,8 +54,8 @@ func readSeqs(e *entry, src source, from, to uint64) ([]seqEvent, error) {
 	return out, nil
 }
 
-// readFrame reads and copies all events of a frame, checking that it is the
-// session's frame that the index promised.
+// readFrame reads all events of a frame, checking that it is the session's
+// frame that the index promised.
 func readFrame(src source, session uuid.UUID, p framePos) ([]seqEvent, error) {
 	raw, err := src.frame(p.pos)
 	if err != nil {
@@ -65,7 +64,7 @@ func readFrame(src source, session uuid.UUID, p framePos) ([]seqEvent, error) {
 	if raw == nil {
 		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: "frame is missing"}
 	}
-	r, err := newFrameReader(append([]byte(nil), raw...))
+	r, err := newFrameReader(raw)
 	if err != nil {
 		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
 	}
@@ -103,7 +102,11 @@ func loadContent(tx *bolt.Tx, ev *Event, index uint32) {
 	if !ev.HasContent {
 		return
 	}
-	content, _, err := readContent(ev, index, tx.Bucket(bucketContents).Get)
+	var content []byte
+	err := protect("store.db", func() (err error) {
+		content, _, err = readContent(ev, index, tx.Bucket(bucketContents).Get)
+		return err
+	})
 	if err != nil {
 		ev.ContentErr = &CorruptError{Session: ev.Session, Seq: ev.Seq, Position: ev.Position, HasPosition: true, Type: ev.Type, Reason: err.Error()}
 		return
@@ -113,12 +116,42 @@ func loadContent(tx *bolt.Tx, ev *Event, index uint32) {
 
 // storedSalt reads the salt of an event's content.
 func storedSalt(tx *bolt.Tx, ev *Event, index uint32) (Salt, error) {
-	value := tx.Bucket(bucketContents).Get(contentKey(ev.Position, index, 0))
+	value, err := getCopy(tx.Bucket(bucketContents), contentKey(ev.Position, index, 0))
+	if err != nil {
+		return Salt{}, err
+	}
 	if value == nil {
 		return Salt{}, errContentMissing
 	}
 	_, salt, err := decodeChunk(nil, value, true, min(chunkSize, int(ev.ContentLen)))
 	return salt, err
+}
+
+// headFrame reads the envelope of the session's last frame, which a checksum
+// covers; its events are not decoded.
+func headFrame(e *entry, src source) (frame, error) {
+	damaged := func(reason string) (frame, error) {
+		return frame{}, &CorruptError{Session: e.row.Session, Seq: e.row.Head, Reason: reason}
+	}
+	list, err := src.frames(e, e.row.Head, 1)
+	if err != nil {
+		return frame{}, err
+	}
+	if len(list) == 0 {
+		return damaged("the index has no frame for the head")
+	}
+	raw, err := src.frame(list[0].pos)
+	if err != nil {
+		return frame{}, err
+	}
+	f, err := decodeFrame(raw)
+	switch {
+	case err != nil:
+		return damaged(err.Error())
+	case f.session != e.row.Session || f.last() != e.row.Head:
+		return damaged("the index and the head frame disagree")
+	}
+	return f, nil
 }
 
 // policyChain reads a session's policy-bearing events by following the links
@@ -136,20 +169,9 @@ func policyChain(e *entry, src source) ([]Event, error) {
 	if err := src.doubt(&e.row); err != nil {
 		return nil, unreadable(err)
 	}
-	head, err := readSeqs(e, src, e.row.Head, e.row.Head)
+	f, err := headFrame(e, src)
 	if err != nil {
 		return nil, unreadable(err)
-	}
-	raw, err := src.frame(head[0].Position)
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	f, err := decodeFrame(raw)
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	if f.last() != e.row.Head || head[0].Hash != e.row.Hash {
-		return nil, unreadable(&CorruptError{Session: e.row.Session, Seq: e.row.Head, Reason: "the index and the head frame disagree"})
 	}
 	var out []Event
 	for seq := f.lastPolicy; seq != 0; {

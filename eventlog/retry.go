@@ -24,11 +24,14 @@ func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, foun
 		return res, false, nil
 	}
 	if b.Expect.any || b.Expect.seq >= e.row.Head {
-		at, err := st.findID(e, events)
-		if err != nil || at == 0 {
+		i, seq, err := st.findID(e, events)
+		if err != nil || seq == 0 {
 			return res, false, err
 		}
-		first = at
+		if !b.Expect.any { // the place is behind the head, the event is not
+			return res, false, &DuplicateError{Session: b.Session, ID: events[i].id, Seq: seq, Field: "place"}
+		}
+		first = seq - min(seq-1, uint64(i))
 	}
 	last := first + uint64(len(events)) - 1
 	stored, err := readSeqs(e, st, first, min(last, e.row.Head))
@@ -38,10 +41,10 @@ func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, foun
 	for i := range events {
 		p := &events[i]
 		if i >= len(stored) {
-			return res, false, st.partial(e, b, events, stored)
+			return res, false, partial(b, events, stored)
 		}
 		if field := st.differs(p, &stored[i]); field == "id" {
-			return res, false, st.partial(e, b, events, stored)
+			return res, false, partial(b, events, stored)
 		} else if field != "" {
 			return res, false, &DuplicateError{Session: b.Session, ID: p.id, Seq: stored[i].Seq, Field: field}
 		}
@@ -56,7 +59,7 @@ func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, foun
 
 // partial decides about a batch that is not there as a whole: if one of its
 // ids is, that id is taken; else it is an ordinary conflict, left to admit.
-func (st *stage) partial(e *entry, b *Batch, events []pending, stored []seqEvent) error {
+func partial(b *Batch, events []pending, stored []seqEvent) error {
 	for i := range events {
 		for j := range stored {
 			if stored[j].ID == events[i].id {
@@ -92,23 +95,42 @@ func (st *stage) differs(p *pending, stored *seqEvent) string {
 	return ""
 }
 
-// findID returns the seq at which the first of the batch's ids is stored
-// within the retry window, or 0. A batch some of whose ids are stored deeper
-// inside is found by its other events through partial.
-func (st *stage) findID(e *entry, events []pending) (uint64, error) {
+// findID returns the first of the batch's events whose id is stored within the
+// retry window, and its seq, 0 if none is.
+func (st *stage) findID(e *entry, events []pending) (int, uint64, error) {
 	window, err := st.s.recentIDs(e, st)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	staged := st.ids[e.row.Session]
 	for i := range events {
 		if seq := window[events[i].id]; seq != 0 {
-			return max(1, seq-min(seq-1, uint64(i))), nil
+			return i, seq, nil
 		}
-		for _, s := range st.ids[e.row.Session] {
-			if s.id == events[i].id {
-				return max(1, s.seq-min(s.seq-1, uint64(i))), nil
-			}
+		if seq := staged.find(events[i].id); seq != 0 {
+			return i, seq, nil
 		}
 	}
-	return 0, nil
+	return 0, 0, nil
+}
+
+// stagedIDs are the ids that a group has staged for one session. Most callers
+// name no ids, so the map is made by the first that asks.
+type stagedIDs struct {
+	list   []storedID
+	mapped int // ids of the list that the map has
+	seqs   map[uuid.UUID]uint64
+}
+
+func (s *stagedIDs) find(id uuid.UUID) uint64 {
+	if s == nil {
+		return 0
+	}
+	if s.seqs == nil {
+		s.seqs = map[uuid.UUID]uint64{}
+	}
+	for ; s.mapped < len(s.list); s.mapped++ {
+		s.seqs[s.list[s.mapped].id] = s.list[s.mapped].seq
+	}
+	return s.seqs[id]
 }

@@ -55,6 +55,7 @@ type Row struct {
 	SettledSeq uint64
 	Outcome    string
 	ClosedSeq  uint64
+	Settles    []Settle // the last ones, activations in between included
 
 	Turn, TurnSeq, Step, StepSeq uint64 // the open turn and step, 0 if none
 	Turns, Steps                 uint64 // started, seeds excluded
@@ -70,6 +71,18 @@ type Row struct {
 	UnknownSeq                   uint64 // the first event of a closed family that this version does not know
 	UnknownType                  string
 }
+
+// Settle is one end of a run. It outlives a later activation, so that a parent
+// that was away still gets its notice.
+type Settle struct {
+	_msgpack struct{} `msgpack:",as_array"` //nolint:unused
+	Seq      uint64
+	Outcome  string
+}
+
+// settleWindow bounds how many notices of one child can be pending; a newer
+// one stands for those it pushes out, whose events stay in the log.
+const settleWindow = 64
 
 // OpenCall is a tool call without a result. Started tells a call that was
 // recorded as made from one that was only asked about.
@@ -168,6 +181,15 @@ func (r *Row) damage(from, to uint64, reason string) {
 	}
 }
 
+// cutOff returns the damage behind the head, if there is some: events that
+// were appended and can't be read any more.
+func (r *Row) cutOff() (Damage, bool) {
+	if n := len(r.Damage); n > 0 && r.Damage[n-1].From > r.Head {
+		return r.Damage[n-1], true
+	}
+	return Damage{}, false
+}
+
 // apply folds one event. It replaces slices instead of changing them, so that
 // a copy of a row stays what it was.
 func (r *Row) apply(ev *Event, after Hash) {
@@ -197,6 +219,8 @@ func (r *Row) apply(ev *Event, after Hash) {
 		r.Label = string(ev.Content)
 	case TypeSessionSettled:
 		r.SettledSeq, r.Outcome = ev.Seq, f.Str("outcome")
+		settles := append(slices.Clip(r.Settles), Settle{Seq: ev.Seq, Outcome: r.Outcome})
+		r.Settles = settles[max(0, len(settles)-settleWindow):]
 	case TypeSessionClosed:
 		r.ClosedSeq = ev.Seq
 	case TypeActivationStarted:
@@ -297,13 +321,14 @@ func (r *Row) claim(f Facts) {
 	if err != nil {
 		return
 	}
-	claimed, _ := m["messages"].([]any)
-	r.Inbox = slices.DeleteFunc(slices.Clone(r.Inbox), func(msg Message) bool {
-		return slices.ContainsFunc(claimed, func(c any) bool {
-			id, ok := c.([]byte)
-			return ok && bytes.Equal(id, msg.ID[:])
-		})
-	})
+	list, _ := m["messages"].([]any)
+	claimed := make(map[uuid.UUID]bool, len(list))
+	for _, c := range list {
+		if id, ok := c.([]byte); ok && len(id) == len(uuid.UUID{}) {
+			claimed[uuid.UUID(id)] = true
+		}
+	}
+	r.Inbox = slices.DeleteFunc(slices.Clone(r.Inbox), func(msg Message) bool { return claimed[msg.ID] })
 }
 
 func (r *Row) usage(f Facts) {

@@ -15,7 +15,8 @@ import (
 const rowsPage = 1024
 
 // EachRow calls fn with every session's row in id order until fn returns
-// false or an error. It touches no log. fn may call the store.
+// false or an error. It touches no log. fn may call the store; the row's
+// slices are shared and not to be changed.
 func (s *Store) EachRow(ctx context.Context, fn func(*Row) (bool, error)) error {
 	return s.eachRow(ctx, uuid.Nil, fn)
 }
@@ -25,19 +26,25 @@ func (s *Store) eachRow(ctx context.Context, from uuid.UUID, fn func(*Row) (bool
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if err := s.usable(); err != nil {
+			return err
+		}
 		page, last, err := s.rowPage(from)
 		if err != nil {
 			return err
 		}
 		for _, row := range page {
-			if more, err := fn(row); err != nil || !more {
+			own := *row // the store's is shared with its writer
+			if more, err := fn(&own); err != nil || !more {
 				return err
 			}
 		}
 		if last {
 			return nil
 		}
-		from = after(page[len(page)-1].Session)
+		if from = after(page[len(page)-1].Session); from == uuid.Nil {
+			return nil // the last id there can be
+		}
 	}
 }
 

@@ -123,6 +123,9 @@ func checkFacts(typ string, facts Facts) error {
 		if _, ok := spec.fields[name]; ok {
 			continue
 		}
+		if !codePattern.MatchString(name) {
+			return invalidf("%s: facts/%.60q: want a name of letters, digits or _.:/@+#=-", typ, name)
+		}
 		if err := checkPlain(name, v); err != nil {
 			return invalidf("%s: facts/%v", typ, err)
 		}
@@ -170,10 +173,11 @@ func (k fieldKind) check(v any) error {
 
 // checkPlain keeps free text out of a harness's own facts.
 func checkPlain(path string, v any) error {
-	if !codePattern.MatchString(path) {
-		return fmt.Errorf("%.60q: want a name of letters, digits or _.:/@+#=-", path)
-	}
 	switch v := v.(type) {
+	case []byte:
+		if len(v) != 16 && len(v) != len(Hash{}) {
+			return fmt.Errorf("%s: want an id of 16 bytes or a hash of 32, got %d bytes", path, len(v))
+		}
 	case string:
 		if v != "" && !codePattern.MatchString(v) {
 			return fmt.Errorf("%s: want a code of at most 256 letters, digits or _.:/@+#=- (free text is content), got %.40q", path, v)

@@ -18,9 +18,10 @@ type stage struct {
 	group  *changes
 	unit   *changes // nil between units
 	next   uint64   // position of the next frame
-	bytes  uint64
+	bytes  uint64   // of the transaction
+	lag    uint64   // bytes of its frames alone, which an open may have to fold
 	totals Totals
-	ids    map[uuid.UUID][]storedID // ids staged in this group
+	ids    map[uuid.UUID]*stagedIDs // ids staged in this group
 }
 
 // storedID locates an event id for the recognition of retries.
@@ -35,7 +36,7 @@ func newStage(s *Store, tx *bolt.Tx) *stage {
 	for _, b := range [][]byte{bucketJournal, bucketContents} {
 		tx.Bucket(b).FillPercent = 1 // keys only ever grow at the end
 	}
-	return &stage{s: s, tx: tx, group: newChanges(), next: s.st.next, totals: s.st.totals, ids: map[uuid.UUID][]storedID{}}
+	return &stage{s: s, tx: tx, group: newChanges(), next: s.st.next, totals: s.st.totals, ids: map[uuid.UUID]*stagedIDs{}}
 }
 
 func (st *stage) lookup(id uuid.UUID) (*entry, error) {
@@ -85,10 +86,9 @@ func (st *stage) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
 	return st.s.st.frames(e, seq, limit)
 }
 
-// frame returns a stored frame's bytes, those of earlier units included. They
-// are the transaction's and must be copied to outlive it.
+// frame returns a copy of a stored frame, those of earlier units included.
 func (st *stage) frame(position uint64) ([]byte, error) {
-	return st.tx.Bucket(bucketJournal).Get(positionKey(position)), nil
+	return getCopy(st.tx.Bucket(bucketJournal), positionKey(position))
 }
 
 func (st *stage) doubt(row *Row) error { return st.s.st.doubt(row) }
@@ -120,7 +120,7 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 	var drafts []*draft
 	for i := range batches {
 		b := &batches[i]
-		if slices.ContainsFunc(batches[:i], func(o Batch) bool { return o.Session == b.Session }) {
+		if st.unit.rows[b.Session] != nil {
 			return nil, invalidf("session %s is named twice in one unit", b.Session)
 		}
 		e, err := st.lookup(b.Session)
@@ -184,9 +184,17 @@ func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry,
 		case row.ClosedSeq != 0 && !onlyNotices(events):
 			return nil, fmt.Errorf("%w: session %s was closed at seq %d", ErrSessionClosed, b.Session, row.ClosedSeq)
 		}
+		// A frame that was lost may have been this session's newest. Going on
+		// from the one before would bury it, and with it perhaps a narrowing.
+		if err := st.doubt(row); err != nil {
+			return nil, err
+		}
 		if err := fence(via, row, b, events); err != nil {
 			return nil, err
 		}
+	}
+	if i := slices.IndexFunc(events[1:], func(p pending) bool { return p.typ == TypeSessionCreated && p.inherited == nil }); i >= 0 {
+		return nil, invalidf("event %d: %s is the first event of a session", i+2, TypeSessionCreated)
 	}
 	if !b.Expect.any && b.Expect.seq != e.row.Head {
 		return nil, &ConflictError{Session: b.Session, Expected: b.Expect.seq, Actual: e.row.Head}
@@ -214,7 +222,7 @@ func fence(via Entry, row *Row, b *Batch, events []pending) error {
 		switch events[i].typ {
 		case TypeInboxQueued, TypeControlInterrupt, TypeActivationStarted, TypeNoticeConsumed:
 		default:
-			if events[0].typ == TypeActivationStarted || events[i].source == SourceStore {
+			if events[0].typ == TypeActivationStarted {
 				continue // a new activation supersedes and closes what the old one left
 			}
 			return &FencedError{Session: b.Session, Open: row.Epoch}
@@ -293,7 +301,9 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 			linked(linkKey{c.Parent, ev.Session}, link{})
 		}
 	case TypeDelegationGranted:
-		if g, err := ParseGranted(ev); err == nil && !g.Key.IsZero() && g.Child == ev.Session {
+		// An imported receipt names no key: a caller that retries under it would
+		// be led to the foreign log and take its policy for the child's.
+		if g, err := ParseGranted(ev); err == nil && ev.Source == SourceDelegation && !g.Key.IsZero() && g.Child == ev.Session {
 			named(name{nameKey, g.Key}, ev.Session)
 		}
 	case TypeNoticeConsumed:
@@ -306,6 +316,11 @@ func (st *stage) put(drafts []*draft) error {
 	journal, contents := st.tx.Bucket(bucketJournal), st.tx.Bucket(bucketContents)
 	first := st.next - uint64(len(drafts))
 	for i, d := range drafts {
+		ids := st.ids[d.session]
+		if ids == nil {
+			ids = new(stagedIDs)
+			st.ids[d.session] = ids
+		}
 		d.continues, d.framesLeft = i > 0, uint64(len(drafts)-1-i)
 		position := first + uint64(i)
 		raw := appendFrame(make([]byte, 0, len(d.headers)+256), &d.frame)
@@ -313,6 +328,7 @@ func (st *stage) put(drafts []*draft) error {
 			return err
 		}
 		st.bytes += uint64(len(raw))
+		st.lag += uint64(len(raw))
 		for index, p := range d.events {
 			for chunk, value := range p.chunks {
 				if err := contents.Put(contentKey(position, uint32(index), uint32(chunk)), value); err != nil {
@@ -323,7 +339,7 @@ func (st *stage) put(drafts []*draft) error {
 			if d.first == 1 && index == 0 {
 				st.totals.Sessions++
 			}
-			st.ids[d.session] = append(st.ids[d.session], storedID{p.id, d.first + uint64(index)})
+			ids.list = append(ids.list, storedID{p.id, d.first + uint64(index)})
 		}
 		st.totals.Events += d.count
 		st.totals.Frames++

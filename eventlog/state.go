@@ -63,6 +63,7 @@ func (c *changes) absorb(newer *changes) {
 // of what the index does not cover, over the index. Everything in it is
 // durable; it is replaced group by group, never event by event.
 type state struct {
+	flushMu sync.Mutex // one flush at a time
 	mu      sync.RWMutex
 	over    *changes
 	index   *index // nil: everything is in the overlay
@@ -71,6 +72,7 @@ type state struct {
 	bytes   uint64 // of frames that the index does not cover
 	totals  Totals
 	lost    []uint64 // positions of frames that no session could be found for
+	unsure  string   // why any session may have lost its newest events, "" if none
 }
 
 // Totals counts the store.
@@ -78,15 +80,18 @@ type Totals struct {
 	Sessions, Events, Frames uint64
 }
 
-// lookup returns the session's state. The entry is shared: read only.
-func (s *state) lookup(id uuid.UUID) (*entry, error) {
+// lookup returns the session's state, nil if it has none. The entry is shared:
+// read only.
+func (s *state) lookup(id uuid.UUID) (*entry, error) { return s.find(id, true) }
+
+func (s *state) find(id uuid.UUID, verified bool) (*entry, error) {
 	s.mu.RLock()
 	e := s.over.rows[id]
 	s.mu.RUnlock()
 	if e != nil || s.index == nil {
 		return e, nil
 	}
-	row, err := s.index.row(id)
+	row, err := s.index.row(id, verified)
 	if err != nil || row == nil {
 		return nil, err
 	}

@@ -22,10 +22,13 @@ type Stats struct {
 
 // Stats returns the store's present figures.
 func (s *Store) Stats() (Stats, error) {
+	if err := s.usable(); err != nil {
+		return Stats{}, err
+	}
 	s.st.mu.RLock()
 	st := Stats{Totals: s.st.totals, Format: s.identity.Format, Incarnation: s.identity.Incarnation, Lag: s.st.next - s.st.covered}
 	s.st.mu.RUnlock()
-	st.PageSize = s.journal.db.Info().PageSize
+	st.PageSize = s.journal.pageSize
 	st.FreePages = s.journal.db.Stats().FreePageN
 	fi, err := os.Stat(filepath.Join(s.dir, journalFile))
 	if err != nil {

@@ -39,12 +39,13 @@ type Store struct {
 	journal *journal
 	st      *state
 	windows idWindows
-	notices []string // what was put right or passed over at open
+	notices []Finding // what was put right or passed over at open
 
 	queue         chan *unit
 	submitMu      sync.RWMutex // Close excludes submitters
 	committerDone chan struct{}
-	stopped       atomic.Pointer[error]
+	closed        atomic.Bool
+	stopped       atomic.Pointer[error] // a failure that refuses further writes
 	changed       broadcast
 	indexer       *indexer
 	closeOnce     sync.Once
@@ -105,19 +106,67 @@ func (s *Store) load(ctx context.Context) (err error) {
 	if err := s.journal.checkIdentity(s.identity); err != nil {
 		return err
 	}
-	next, err := s.journal.next()
-	if err != nil && !(s.opts.ReadOnly && errors.Is(err, ErrCorrupt)) {
-		return err
-	}
+	next, unsure, err := s.journalEnd()
 	if err != nil {
-		s.notices = append(s.notices, err.Error())
+		return err
 	}
 	if !s.opts.ReadOnly {
 		if s.boot, err = uuid.NewRandom(); err != nil {
 			return err
 		}
 	}
-	return s.loadState(ctx, next)
+	if err := s.loadState(ctx, next); err != nil {
+		return err
+	}
+	s.st.unsure = unsure
+	return nil
+}
+
+// maxSearched bounds how many positions past the last frame a reader looks for
+// when the journal's sequence says that there are more.
+const maxSearched = 1 << 20
+
+// journalEnd finds the position after the last frame. A writer gets an error
+// if there is any doubt about it. A reader is let in, to see what is left, but
+// any session may then have lost its newest events, a narrowing among them:
+// unsure says why no policy may be read.
+func (s *Store) journalEnd() (next uint64, unsure string, err error) {
+	next, sequence, err := s.journal.ends()
+	if err != nil {
+		return 0, "", err
+	}
+	if s.journal.damage != nil {
+		s.notice(FindPages, 0, s.journal.damage.Error())
+	}
+	if s.journal.oneMeta {
+		unsure = "store.db: one meta page is invalid, the last commit may be missing"
+	}
+	if next != sequence {
+		err := &CorruptError{Reason: fmt.Sprintf("store.db: the journal ends at position %d, its sequence says %d", next, sequence)}
+		if !s.opts.ReadOnly {
+			return 0, "", err
+		}
+		s.notice(FindMissing, next, err.Error())
+		unsure = err.Reason
+		if sequence > next && sequence-next <= maxSearched {
+			next = sequence
+		}
+	}
+	return next, unsure, nil
+}
+
+func (s *Store) notice(kind string, position uint64, detail string) {
+	if len(s.notices) < maxFindings {
+		s.notices = append(s.notices, Finding{Kind: kind, Position: position, Detail: detail})
+	}
+}
+
+// usable says why the handle serves nothing any more, if so.
+func (s *Store) usable() error {
+	if s.closed.Load() {
+		return fmt.Errorf("%w: %s", ErrStoreClosed, s.dir)
+	}
+	return nil
 }
 
 // writable says why nothing can be written now, if so.
@@ -140,12 +189,12 @@ func (s *Store) published() {
 	s.indexer.poke()
 }
 
-// Close waits for queued appends, brings the index up to date and gives the
-// store back. Appends after it fail with ErrStoreClosed. Closing twice is one
-// close.
+// Close commits and answers what is queued, brings the index up to date and
+// gives the store back. Calls after it fail with ErrStoreClosed. Closing twice
+// is one close.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
-		s.stop(fmt.Errorf("%w: %s", ErrStoreClosed, s.dir))
+		s.closed.Store(true)
 		if !s.opts.ReadOnly {
 			s.submitMu.Lock() // no submitter is between its check and the queue
 			close(s.queue)
@@ -154,16 +203,17 @@ func (s *Store) Close() error {
 			s.closeErr = s.indexer.close()
 		}
 		s.changed.wake()
-		s.closeErr = errors.Join(s.closeErr, s.st.index.close(), s.journal.close(), s.lock.release(!s.opts.ReadOnly))
+		s.closeErr = errors.Join(s.closeErr, s.st.index.close(), s.journal.close())
+		if !s.opts.ReadOnly && s.st.index.damaged() != nil {
+			s.closeErr = errors.Join(s.closeErr, removeIndex(s.dir)) // the next open builds it anew
+		}
+		s.closeErr = errors.Join(s.closeErr, s.lock.release(!s.opts.ReadOnly))
 	})
 	return s.closeErr
 }
 
-// Closed reports whether the handle still serves; a capture dies with it.
-func (s *Store) Closed() bool {
-	err := s.stopped.Load()
-	return err != nil && errors.Is(*err, ErrStoreClosed)
-}
+// Closed reports whether the handle was closed; a capture dies with it.
+func (s *Store) Closed() bool { return s.closed.Load() }
 
 // Dir is the store's absolute path.
 func (s *Store) Dir() string { return s.dir }
@@ -175,7 +225,13 @@ func (s *Store) Identity() Identity { return s.identity }
 func (s *Store) Boot() uuid.UUID { return s.boot }
 
 // Notices lists what was passed over or rebuilt at open, for an operator.
-func (s *Store) Notices() []string { return s.notices }
+func (s *Store) Notices() []string {
+	out := make([]string, len(s.notices))
+	for i, n := range s.notices {
+		out[i] = n.Detail
+	}
+	return out
+}
 
 // broadcast wakes any number of waiters.
 type broadcast struct {

@@ -55,6 +55,9 @@ func (r *Request) normalize() error {
 	if !r.Provider.InProcess && r.Mode != eventlog.ModeOneShot {
 		return fmt.Errorf("%w: provider %s runs outside this process and keeps its own policy: one-shot only", eventlog.ErrInvalid, r.Provider.Name)
 	}
+	if err := code("provider", r.Provider.Name, namePattern); err != nil {
+		return err
+	}
 	if len(r.Key) > maxText {
 		return &eventlog.TooLargeError{What: "key in bytes", Limit: maxText, Size: uint64(len(r.Key))}
 	}
@@ -92,7 +95,8 @@ func Delegate(ctx context.Context, s *eventlog.Store, parent uuid.UUID, o snapsh
 }
 
 // Existing returns the child that parent made under r's key. Errors:
-// ErrNotFound; ErrConflict: the key stands for another request.
+// ErrNotFound; ErrConflict: the key stands for another request; ErrEvidence:
+// an imported log claims the key, which makes it nobody's child.
 func Existing(ctx context.Context, s *eventlog.Store, parent uuid.UUID, r Request) (Session, error) {
 	if err := r.normalize(); err != nil {
 		return Session{}, err
@@ -109,6 +113,9 @@ func Existing(ctx context.Context, s *eventlog.Store, parent uuid.UUID, r Reques
 	if err != nil {
 		return Session{}, err
 	}
+	if err := native(&e, parent); err != nil {
+		return Session{}, err
+	}
 	page, err := s.Read(ctx, id, eventlog.ReadOptions{From: e.ReceiptSeq, To: e.ReceiptSeq, Contents: true})
 	if err != nil {
 		return Session{}, err
@@ -120,6 +127,16 @@ func Existing(ctx context.Context, s *eventlog.Store, parent uuid.UUID, r Reques
 		return Session{}, err
 	}
 	return Session{ID: id, Seq: row.Head, Policy: e, Receipt: e.Receipt, Context: replay.RuntimeContext(&e), Existing: true}, nil
+}
+
+// native refuses a session that its log does not show to be parent's child. A
+// name that an imported log brought must not lead a caller to take its policy,
+// which is whatever the importer was given, for that of a child it asked for.
+func native(e *replay.Effective, parent uuid.UUID) error {
+	if e.Evidence || e.Parent != parent {
+		return fmt.Errorf("%w: the key leads to session %s, which parent %s did not make", eventlog.ErrEvidence, e.Session, parent)
+	}
+	return nil
 }
 
 // sameWish compares a request with the one in a receipt.
@@ -141,6 +158,10 @@ func sameWish(receipt *eventlog.Event, r Request) error {
 // delegation/started. A run of the child that fails later leaves its log as it
 // is; nothing is ever deleted here.
 //
+// With a key that is known it returns the child that exists, also for a capture
+// that was spent on it, so that a caller whose reply was lost may repeat the
+// very same call.
+//
 // Errors: ErrStaleCapture (used, its store closed, the parent closed or fenced
 // since), ErrDepth, ErrOpenTurn, ErrExists (an id in use), ErrConflict (the
 // key stands for another request), ErrInvalid, ErrTooLarge, and those of a
@@ -153,6 +174,11 @@ func Child(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, r Reques
 	request, err := r.wish()
 	if err != nil {
 		return Session{}, err
+	}
+	if r.Key != "" { // before anything that could fail now and did not then
+		if found, err := Existing(ctx, s, c.Parent(), r); !errors.Is(err, eventlog.ErrNotFound) {
+			return found, err
+		}
 	}
 	root, style, err := workspace(r.Workspace)
 	if err != nil {
@@ -171,29 +197,40 @@ func Child(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, r Reques
 	if depth+1 > ceiling || depth+1 > HardMaxDepth {
 		return Session{}, fmt.Errorf("%w: attempted depth %d, allowed %d", eventlog.ErrDepth, depth+1, min(ceiling, HardMaxDepth))
 	}
-	if err := c.Use(s); err != nil {
-		return Session{}, err
+	// A capture that is spent may have been spent on this key, in a unit that is
+	// still on its way: then the commit, which comes after it, finds the child.
+	spent := c.Use(s)
+	if spent != nil && (r.Key == "" || s.Closed()) {
+		return Session{}, spent
 	}
-	b := &builder{c: c, r: r, request: request, text: text, root: root, style: style}
+	giveBack := func() {
+		if spent == nil {
+			c.Unuse()
+		}
+	}
+	b := &builder{c: c, r: r, spent: spent, request: request, text: text, root: root, style: style}
 	if b.seed, err = readSeed(ctx, s, c, r.Fork); err != nil {
-		c.Unuse()
+		giveBack()
 		return Session{}, err
 	}
 	_, err = s.Transact(ctx, eventlog.EntryDelegation, b.plan)
 	if err != nil {
 		if !errors.Is(err, eventlog.ErrOutcomeUnknown) {
-			c.Unuse()
+			giveBack()
 		}
 		return Session{}, err
 	}
-	e, err := replay.Policy(ctx, s, b.id, 0)
-	return Session{ID: b.id, Seq: e.Seq, Policy: e, Receipt: e.Receipt, Context: replay.RuntimeContext(&e), Existing: b.existing}, err
+	if b.existing { // the capture made nothing
+		giveBack()
+	}
+	return readBack(ctx, s, Session{ID: b.id, Existing: b.existing})
 }
 
 // builder lays out a child inside the commit.
 type builder struct {
 	c           *snapshot.Capture
 	r           Request
+	spent       error // why the capture can't make a child, if so
 	request     []byte
 	text        eventlog.NewEvent
 	root, style string
@@ -210,14 +247,21 @@ func (b *builder) plan(v *eventlog.View) ([]eventlog.Batch, error) {
 			return nil, b.found(v, id, err)
 		}
 	}
+	if b.spent != nil {
+		return nil, b.spent
+	}
 	sandbox, err := b.c.Still(v)
 	if err != nil {
 		return nil, err
 	}
+	// The meet of two large sets of roots can be larger than what is read back.
 	if sandbox != nil {
 		if err := sandbox.Validate(); err != nil {
 			return nil, fmt.Errorf("captured sandbox: %w", err)
 		}
+	}
+	if err := b.c.Defaults().Sandbox.Validate(); err != nil {
+		return nil, fmt.Errorf("default sandbox: %w", err)
 	}
 	if b.id = b.r.ID; b.id == uuid.Nil {
 		if b.id, err = v.NewSessionID(); err != nil {
@@ -250,6 +294,9 @@ func (b *builder) found(v *eventlog.View, id uuid.UUID, err error) error {
 	}
 	_, e, err := replay.View(v, id)
 	if err != nil {
+		return err
+	}
+	if err := native(&e, b.c.Parent()); err != nil {
 		return err
 	}
 	receipt, err := v.Event(id, e.ReceiptSeq)

@@ -3,6 +3,7 @@ package materialize
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -81,8 +82,18 @@ func Root(ctx context.Context, s *eventlog.Store, r RootRequest) (Session, error
 	if err != nil {
 		return Session{}, err
 	}
-	e, err := replay.Policy(ctx, s, id, 0)
-	return Session{ID: id, Seq: e.Seq, Policy: e, Context: replay.RuntimeContext(&e)}, err
+	return readBack(ctx, s, Session{ID: id})
+}
+
+// readBack completes what a commit made. The session exists by then, so a
+// failure to read it (the store is being closed) is no failure to make it.
+func readBack(ctx context.Context, s *eventlog.Store, made Session) (Session, error) {
+	e, err := replay.Policy(ctx, s, made.ID, 0)
+	if err != nil {
+		return made, fmt.Errorf("%w: session %s was made, reading it back failed: %w", eventlog.ErrOutcomeUnknown, made.ID, err)
+	}
+	made.Seq, made.Policy, made.Receipt, made.Context = e.Seq, e, e.Receipt, replay.RuntimeContext(&e)
+	return made, nil
 }
 
 // plan checks a request and lays out its events; the id is filled in later.
@@ -119,6 +130,9 @@ func (r *RootRequest) plan() (eventlog.Created, []eventlog.NewEvent, error) {
 		return c, nil, fmt.Errorf("%w: an external id is a system and an id", eventlog.ErrInvalid)
 	}
 	if r.External != "" {
+		if err := code("system of an external id", r.System, systemPattern); err != nil {
+			return c, nil, err
+		}
 		c.External = &eventlog.External{System: r.System, IDHash: eventlog.ExternalHash(r.System, r.External)}
 	}
 	first, err := text.event()
@@ -153,6 +167,20 @@ func (c created) event() (eventlog.NewEvent, error) {
 		return eventlog.NewEvent{}, fmt.Errorf("%w: label, cwd or external id: %w", eventlog.ErrInvalid, err)
 	}
 	return eventlog.NewEvent{Type: eventlog.TypeSessionCreated, Media: eventlog.MediaJSON, Content: content}, nil
+}
+
+// Codes stand in facts, which no redaction reaches: free text must not get in.
+// A system's is also what comes before the colon in SYSTEM:ID.
+var (
+	systemPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_.:/@+#=-]{1,256}$`)
+)
+
+func code(what, s string, pattern *regexp.Regexp) error {
+	if !pattern.MatchString(s) {
+		return fmt.Errorf("%w: %s: want a code like %s, got %.40q", eventlog.ErrInvalid, what, pattern, s)
+	}
+	return nil
 }
 
 // workspace checks a workspace root and names its path style.

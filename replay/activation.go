@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -23,8 +24,8 @@ type Activation struct {
 
 // Closed is something that an earlier activation left open.
 type Closed struct {
-	Kind    string // call, ask, turn
-	ID      string // of the call or ask; the turn's number
+	Kind    string // ask, call, step, turn
+	ID      string // of the call or ask; the step's or turn's number
 	Outcome string
 }
 
@@ -33,7 +34,7 @@ const (
 	OutcomeUnknown    = "outcome-unknown" // a call that was made and has no result
 	OutcomeNotStarted = "not-started"     // a call that was asked about and never made
 	OutcomeUnavail    = "unavailable"     // an ask that nobody decided
-	ReasonInterrupted = "interrupted"     // a turn that did not end
+	ReasonInterrupted = "interrupted"     // a step or turn that did not end
 )
 
 // Activate begins a new activation, superseding one that is open, and in the
@@ -58,12 +59,10 @@ func Activate(ctx context.Context, s *eventlog.Store, session uuid.UUID, by Call
 		if row.ClosedSeq != 0 {
 			return nil, fmt.Errorf("%w: session %s was closed at seq %d", eventlog.ErrSessionClosed, session, row.ClosedSeq)
 		}
-		out = Activation{Session: session, Epoch: row.Epoch + 1, Inbox: row.Inbox, Policy: policy}
+		out = Activation{Session: session, Epoch: row.Epoch + 1, Inbox: slices.Clone(row.Inbox), Policy: policy}
 		events := []eventlog.NewEvent{{Type: eventlog.TypeActivationStarted, Facts: facts("epoch", out.Epoch, "boot", v.Boot())}}
 		events = append(events, out.closeLeftOpen(&row)...)
-		if len(row.Inbox) > 0 {
-			events = append(events, claimed(row.Inbox, out.Epoch))
-		}
+		events = append(events, claimed(row.Inbox, out.Epoch)...)
 		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Events: events}}, nil
 	})
 	if err != nil {
@@ -89,6 +88,9 @@ func (a *Activation) closeLeftOpen(row *eventlog.Row) []eventlog.NewEvent {
 			outcome = OutcomeUnknown
 		}
 		add("call", call.Call, outcome, eventlog.TypeToolResult, facts("call", call.Call, "outcome", outcome))
+	}
+	if row.StepSeq != 0 {
+		add("step", fmt.Sprint(row.Step), ReasonInterrupted, eventlog.TypeStepEnd, facts("turn", row.Turn, "step", row.Step, "reason", ReasonInterrupted))
 	}
 	if row.TurnSeq != 0 {
 		add("turn", fmt.Sprint(row.Turn), ReasonInterrupted, eventlog.TypeTurnEnd, facts("turn", row.Turn, "reason", ReasonInterrupted))
@@ -125,7 +127,21 @@ func View(v *eventlog.View, session uuid.UUID) (eventlog.Row, Effective, error) 
 		return row, Effective{}, err
 	}
 	e, err := foldRow(events, &row, 0)
-	return row, e, err
+	if err != nil {
+		return row, e, err
+	}
+	if e.overrule(&row); e.Evidence {
+		return row, Effective{}, fmt.Errorf("%w: session %s was imported", eventlog.ErrEvidence, session)
+	}
+	return row, e, nil
+}
+
+// overrule puts what the log itself says of the session's identity into a row
+// of the derived index. Who may resume a session, and whether it is authority
+// at all, must not rest on a row that could be wrong.
+func (e *Effective) overrule(row *eventlog.Row) {
+	row.Kind, row.Evidence, row.Parent, row.Root, row.Depth, row.MaxDepth = e.Kind, e.Evidence, e.Parent, e.Root, e.Depth, e.MaxDepth
+	row.Mode, row.Provider, row.InProcess, row.WorkspaceRoot = e.Mode, e.Provider.Name, e.Provider.InProcess, e.WorkspaceRoot
 }
 
 // facts builds a map from pairs of name and value.

@@ -57,8 +57,10 @@ func drift(ctx context.Context, s *eventlog.Store, e *Effective, present *policy
 
 // unreadable marks an error as one on which nothing may be granted.
 func unreadable(err error) error {
-	if errors.Is(err, eventlog.ErrPolicyUnreadable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, eventlog.ErrUnknownType) {
-		return err
+	for _, passed := range []error{eventlog.ErrPolicyUnreadable, eventlog.ErrUnknownType, eventlog.ErrStoreClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, passed) {
+			return err
+		}
 	}
 	return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
 }

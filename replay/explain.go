@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -94,6 +95,11 @@ func rootsText(v policy.Sandbox) string {
 	case len(list) == 0:
 		return "nothing"
 	default:
+		for i, dir := range list { // one path must not read as two
+			if strings.ContainsFunc(dir, func(c rune) bool { return !strconv.IsPrint(c) || strings.ContainsRune(` ,"`, c) }) {
+				list[i] = strconv.Quote(dir)
+			}
+		}
 		return strings.Join(list, ", ")
 	}
 }
@@ -107,6 +113,12 @@ func rule(e *Effective, field string, by policy.Cause) string {
 	switch {
 	case strings.HasSuffix(field, "depth"):
 		return "counted from the root at creation, " + where
+	case field == "bound" && e.Kind != eventlog.KindChild && by.Source != policy.SourceNarrowing && !e.Evidence:
+		return "the top: no narrowing has limited it"
+	case field == "defaults" && by.Source == policy.SourceDefault && e.Kind == eventlog.KindChild:
+		return "the meet of the parent's recorded default and the one in force at creation, " + where
+	case field == "defaults" && by.Source == policy.SourceDefault:
+		return "the deployment default in force at creation, " + where
 	case by.Source == policy.SourcePin:
 		return "every delegation pins approvals to never: never ask, always reject (" + where + ")"
 	case by.Source == policy.SourceDelegation:
@@ -124,7 +136,7 @@ func rule(e *Effective, field string, by policy.Cause) string {
 	case by.Source == policy.SourceDefault:
 		return "no switch, so the deployment default recorded at creation counts, " + where
 	}
-	return "the top: nothing has limited it"
+	return "set by " + where
 }
 
 // change says what would give another value.
@@ -140,6 +152,10 @@ func change(e *Effective, field string) string {
 		return "nothing can widen it; a child's approvals stay never"
 	case field == "approvals":
 		return "a switch of this session"
+	case field == "bound" && e.Kind == eventlog.KindChild:
+		return "less: narrow, for ever; more: only a new delegation from a parent that holds more"
+	case field == "bound":
+		return "less: narrow, for ever; more: nothing, a narrowing is never undone"
 	case e.Kind == eventlog.KindChild:
 		return "less: switch within the bound, or narrow; more: only a new delegation from a parent that holds more"
 	case e.Bound.Value.Equal(policy.Top()):

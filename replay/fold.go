@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -84,7 +85,13 @@ func (f *folder) unreadable(ev *eventlog.Event, format string, args ...any) erro
 // event folds one event. Every way to fail is a refusal.
 func (f *folder) event(ev *eventlog.Event) error {
 	f.e.Seq = max(f.e.Seq, ev.Seq)
+	if f.begun && ev.Session != f.e.Session {
+		return f.unreadable(ev, "an event of another log, of session %s", f.e.Session)
+	}
 	if ev.Inherited != nil {
+		if ev.PolicyBearing {
+			return f.unreadable(ev, "a seed copy is marked as policy")
+		}
 		return nil
 	}
 	if !eventlog.IsKnown(ev.Type, ev.Version) {
@@ -92,6 +99,11 @@ func (f *folder) event(ev *eventlog.Event) error {
 			return nil
 		}
 		return fmt.Errorf("%w: session %s: %w: %s version %d at seq %d was written by a newer version", eventlog.ErrPolicyUnreadable, ev.Session, eventlog.ErrUnknownType, ev.Type, ev.Version, ev.Seq)
+	}
+	if marked := writers[ev.Type] != nil; marked != ev.PolicyBearing {
+		// The links lead along the marks: an event without one would be seen
+		// by a full replay and not by the policy.
+		return f.unreadable(ev, "policy mark: want %t, got %t", marked, ev.PolicyBearing)
 	}
 	if !ev.PolicyBearing {
 		return nil
@@ -106,8 +118,8 @@ func (f *folder) event(ev *eventlog.Event) error {
 		return f.unreadable(ev, "policy events are out of order: seq %d after %d", ev.Seq, f.e.events[n-1].Seq)
 	}
 	f.e.events = append(f.e.events, *ev)
-	if f.created.Evidence != (ev.Source == eventlog.SourceImport) {
-		return f.unreadable(ev, "source %s does not fit the session", ev.Source)
+	if err := f.writer(ev); err != nil {
+		return err
 	}
 	var err error
 	switch ev.Type {
@@ -129,6 +141,33 @@ func (f *folder) event(ev *eventlog.Event) error {
 	return err
 }
 
+// writers lists, for each policy-bearing type, the sources that its event in a
+// native log can have. An imported log has one source only.
+var writers = map[string][]eventlog.Source{
+	eventlog.TypeSessionCreated:    {eventlog.SourceOperator, eventlog.SourceDelegation}, // by kind, see begin
+	eventlog.TypeDelegationGranted: {eventlog.SourceDelegation},
+	eventlog.TypeSandboxMode:       {eventlog.SourceDelegation, eventlog.SourceOperator, eventlog.SourceRuntime},
+	eventlog.TypeApprovalPolicy:    {eventlog.SourceDelegation, eventlog.SourceOperator, eventlog.SourceRuntime},
+	eventlog.TypePolicyNarrowed:    {eventlog.SourceOperator},
+	eventlog.TypePolicyProfile:     {eventlog.SourceOperator},
+}
+
+// writer refuses an event that no call of ours can have written there. The
+// delegation of a child is one unit: nothing comes between its events, and a
+// narrowing in there would be lost under the captured sandbox.
+func (f *folder) writer(ev *eventlog.Event) error {
+	inside := f.e.Kind == eventlog.KindChild && !f.pinned
+	switch {
+	case f.created.Evidence && ev.Source == eventlog.SourceImport:
+		return nil
+	case f.created.Evidence || !slices.Contains(writers[ev.Type], ev.Source):
+		return f.unreadable(ev, "source %s does not fit the session", ev.Source)
+	case inside && ev.Source != eventlog.SourceDelegation:
+		return f.unreadable(ev, "source %s inside the delegation", ev.Source)
+	}
+	return nil
+}
+
 func (f *folder) begin(ev *eventlog.Event) error {
 	c, err := eventlog.ParseCreated(ev)
 	if err != nil {
@@ -138,8 +177,13 @@ func (f *folder) begin(ev *eventlog.Event) error {
 	if !child && c.Kind != eventlog.KindRoot && c.Kind != eventlog.KindStub {
 		return f.unreadable(ev, "kind: want root, child or stub, got %q", c.Kind)
 	}
-	if !c.Evidence && child == (c.Parent == uuid.Nil) {
-		return f.unreadable(ev, "kind %s does not fit parent %s", c.Kind, c.Parent)
+	if !c.Evidence {
+		if child == (c.Parent == uuid.Nil) || c.Parent == ev.Session {
+			return f.unreadable(ev, "kind %s does not fit parent %s", c.Kind, c.Parent)
+		}
+		if child == (c.Root == ev.Session) || child == (c.Depth == 0) {
+			return f.unreadable(ev, "kind %s does not fit root %s and depth %d", c.Kind, c.Root, c.Depth)
+		}
 	}
 	want := eventlog.SourceOperator
 	switch {
@@ -178,8 +222,13 @@ func (f *folder) cause(src policy.Source, ev *eventlog.Event) policy.Cause {
 }
 
 // grant reads the receipt. It must agree with session/created: the two are
-// written together, and a log in which they differ was not written by us.
+// written together, and a log in which they differ was not written by us. An
+// imported receipt is kept to be shown and decides nothing.
 func (f *folder) grant(ev *eventlog.Event) error {
+	if f.created.Evidence {
+		f.e.ReceiptSeq, f.e.Receipt = ev.Seq, eventlog.Digest(ev.Facts)
+		return nil
+	}
 	if f.e.Kind != eventlog.KindChild || f.granted != nil || ev.Source != eventlog.SourceDelegation {
 		return f.unreadable(ev, "unexpected: kind %s, source %s", f.e.Kind, ev.Source)
 	}
@@ -189,7 +238,8 @@ func (f *folder) grant(ev *eventlog.Event) error {
 	}
 	c := &f.created
 	if g.Child != ev.Session || g.Parent != c.Parent || g.Root != c.Root || g.Depth != c.Depth || g.MaxDepth != c.MaxDepth ||
-		g.ParentSeq != c.ParentSeq || g.ParentHead != c.ParentHead || !g.Defaults.Equal(c.Defaults) {
+		g.ParentSeq != c.ParentSeq || g.ParentHead != c.ParentHead || g.WorkspaceRoot != c.WorkspaceRoot || g.SeedLen != c.SeedLen ||
+		!g.Defaults.Equal(c.Defaults) {
 		return f.unreadable(ev, "the receipt and session/created disagree")
 	}
 	f.granted = &g
@@ -236,11 +286,17 @@ func (f *folder) approval(ev *eventlog.Event) error {
 	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.Claimed(ev) == eventlog.ClaimedDelegation
 	switch {
 	case delegated && f.e.Kind == eventlog.KindChild && !f.pinned:
-		if a != policy.Never {
+		if !f.created.Evidence && f.granted == nil {
+			return f.unreadable(ev, "the approval pin comes before the receipt")
+		}
+		if !f.created.Evidence && a != policy.Never {
 			return f.unreadable(ev, "the delegation pins approvals to never, got %q", a)
 		}
 		f.pinned, f.e.BornSeq = true, ev.Seq
 		f.e.approvals = policy.ChildApprovals(f.cause(policy.SourcePin, ev))
+		if f.e.approvals.Keep(a, f.cause(policy.SourcePin, ev)) {
+			f.find(ev, FindingWidened, fmt.Sprintf("the delegation states approvals %q; never is kept", a))
+		}
 	case f.created.Evidence:
 		if f.e.approvals.Keep(a, f.cause(policy.SourceSwitch, ev)) {
 			f.find(ev, FindingWidened, fmt.Sprintf("approvals %q after the pin; never is kept", a))
@@ -263,7 +319,11 @@ func (f *folder) narrow(ev *eventlog.Event) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
 	}
-	f.e.ledger.Narrow(ceiling, f.cause(policy.SourceNarrowing, ev))
+	by := f.cause(policy.SourceNarrowing, ev)
+	if !f.created.Evidence { // also of a stub: the narrowing happened here and is no claim
+		by.Source = policy.SourceNarrowing
+	}
+	f.e.ledger.Narrow(ceiling, by)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -51,10 +52,10 @@ func Claim(ctx context.Context, s *eventlog.Store, session uuid.UUID, epoch uint
 		if epoch == 0 || !row.Open || epoch != row.Epoch {
 			return nil, &eventlog.FencedError{Session: session, Got: epoch, Open: row.Epoch}
 		}
-		if out = row.Inbox; len(out) == 0 {
+		if out = slices.Clone(row.Inbox); len(out) == 0 {
 			return nil, nil
 		}
-		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Epoch: epoch, Events: []eventlog.NewEvent{claimed(out, epoch)}}}, nil
+		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Epoch: epoch, Events: claimed(out, epoch)}}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -62,12 +63,21 @@ func Claim(ctx context.Context, s *eventlog.Store, session uuid.UUID, epoch uint
 	return out, nil
 }
 
-func claimed(messages []eventlog.Message, epoch uint64) eventlog.NewEvent {
-	ids := make([]any, len(messages))
-	for i, m := range messages {
-		ids[i] = m.ID
+// maxClaim is how many messages one inbox/claimed names. All in one event
+// would pass the limit of facts at some 3,600 messages, sooner where a store
+// lowers it, and a child that was sent more could never be activated again.
+const maxClaim = 64
+
+func claimed(messages []eventlog.Message, epoch uint64) []eventlog.NewEvent {
+	var events []eventlog.NewEvent
+	for part := range slices.Chunk(messages, maxClaim) {
+		ids := make([]any, len(part))
+		for i, m := range part {
+			ids[i] = m.ID
+		}
+		events = append(events, eventlog.NewEvent{Type: eventlog.TypeInboxClaimed, Facts: facts("messages", ids, "epoch", epoch)})
 	}
-	return eventlog.NewEvent{Type: eventlog.TypeInboxClaimed, Facts: facts("messages", ids, "epoch", epoch)}
+	return events
 }
 
 // Interrupt asks whatever runs the session to stop its turn. Pending messages

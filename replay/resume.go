@@ -66,7 +66,7 @@ type Resumption struct {
 	OpenCalls []eventlog.OpenCall
 	Inbox     []eventlog.Message
 	Steps     uint64 // used by the session itself
-	From      uint64 // the conversation goes from here to the head
+	From      uint64 // the conversation goes from here to the head: the last history/compacted, else 1
 	Skipped   []Skipped
 	Context   string // the runtime-context sentence for the model
 }
@@ -96,17 +96,20 @@ func Resume(ctx context.Context, s *eventlog.Store, r Request) (Resumption, erro
 	if err := resumable(&row, r); err != nil {
 		return Resumption{}, err
 	}
-	linked, err := Policy(ctx, s, r.Session, 0)
+	// As of the row's head: one cut, even if the log goes on meanwhile.
+	linked, err := Policy(ctx, s, r.Session, row.Head)
 	if err != nil {
 		return Resumption{}, err
 	}
-	out := Resumption{Policy: linked, Row: row, Status: row.Status(s.Boot()), OpenCalls: row.OpenCalls, Inbox: row.Inbox, Steps: row.Steps}
+	// What the log says of the session's identity decides, not the row, which
+	// was only asked first so that a refusal needs no readable policy.
+	if linked.overrule(&row); resumable(&row, r) != nil {
+		return Resumption{}, resumable(&row, r)
+	}
+	out := Resumption{Policy: linked, Row: row, Status: row.Status(s.Boot()), OpenCalls: slices.Clone(row.OpenCalls),
+		Inbox: slices.Clone(row.Inbox), Steps: row.Steps, From: 1}
 	if err := out.readAll(ctx, s, r.Known); err != nil {
 		return Resumption{}, err
-	}
-	out.From = linked.BornSeq + 1
-	if row.CompactedSeq != 0 {
-		out.From = row.CompactedSeq
 	}
 	if out.Drift, err = drift(ctx, s, &linked, r.Present); err != nil {
 		return Resumption{}, err
@@ -148,7 +151,10 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 		if err := f.event(ev); err != nil {
 			return err
 		}
-		if ev.Inherited != nil || eventlog.IsCore(ev.Type) {
+		if ev.Type == eventlog.TypeHistoryCompacted {
+			out.From = ev.Seq // in a seed too: the parent's summary stands for its range
+		}
+		if eventlog.IsCore(ev.Type) {
 			return nil
 		}
 		if known != nil && !slices.Contains(known, ev.Type) && !ev.Ignorable {
@@ -168,7 +174,7 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 	if err != nil {
 		return err
 	}
-	if last.Hash != out.Row.Hash || !slices.Equal(full.Seqs(), out.Policy.Seqs()) {
+	if last == nil || last.Hash != out.Row.Hash || !slices.Equal(full.Seqs(), out.Policy.Seqs()) {
 		return unreadable(&eventlog.CorruptError{Session: out.Row.Session, Reason: "the policy found by links and that of the whole log differ"})
 	}
 	for _, sk := range skipped {
@@ -181,11 +187,7 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 // Conversation calls fn with the events since the last history/compacted, or
 // since the session's beginning, seed included, with their contents.
 func (out *Resumption) Conversation(ctx context.Context, s *eventlog.Store, fn func(*eventlog.Event) error) error {
-	from := out.From
-	if out.Row.CompactedSeq == 0 {
-		from = 1
-	}
-	for from != 0 && from <= out.Row.Head {
+	for from := out.From; from != 0 && from <= out.Row.Head; {
 		page, err := s.Read(ctx, out.Row.Session, eventlog.ReadOptions{From: from, To: out.Row.Head, Contents: true})
 		if err != nil {
 			return err

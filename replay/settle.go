@@ -9,6 +9,10 @@ import (
 	"childlog/eventlog"
 )
 
+// maxCount is the largest number a fact may hold, 2^53. A harness whose usage
+// adds up to more gets this number: it must be able to settle all the same.
+const maxCount = 1 << 53
+
 // Settle records how a run of a session ended: a short code, the denials by
 // code and the usage, both counted by the fold. An open activation ends with
 // it; a one-shot session is closed. Epoch is the harness's activation, 0 for
@@ -26,6 +30,9 @@ func Settle(ctx context.Context, s *eventlog.Store, session uuid.UUID, epoch uin
 		if err != nil {
 			return nil, err
 		}
+		if row.Evidence {
+			return nil, fmt.Errorf("%w: session %s was imported", eventlog.ErrEvidence, session)
+		}
 		if row.SettledSeq != 0 && row.ClosedSeq == 0 {
 			return nil, fmt.Errorf("%w: session %s was settled at seq %d (%s)", eventlog.ErrConflict, session, row.SettledSeq, row.Outcome)
 		}
@@ -33,9 +40,9 @@ func Settle(ctx context.Context, s *eventlog.Store, session uuid.UUID, epoch uin
 		for _, d := range row.Denials {
 			denials[d.Code] = d.N
 		}
-		u := row.Usage
-		settled := facts("outcome", outcome, "denials", denials, "usage", map[string]any{"input": u.Input, "output": u.Output,
-			"cache_read": u.CacheRead, "cache_write": u.CacheWrite, "cost_micros": u.CostMicros})
+		u, capped := row.Usage, func(n uint64) uint64 { return min(n, maxCount) }
+		settled := facts("outcome", outcome, "denials", denials, "usage", map[string]any{"input": capped(u.Input), "output": capped(u.Output),
+			"cache_read": capped(u.CacheRead), "cache_write": capped(u.CacheWrite), "cost_micros": capped(u.CostMicros)})
 		var events []eventlog.NewEvent
 		if row.Open {
 			events = append(events, eventlog.NewEvent{Type: eventlog.TypeActivationEnded, Facts: facts("epoch", row.Epoch, "reason", "settled")})

@@ -63,6 +63,9 @@ func Switch(ctx context.Context, s *eventlog.Store, session uuid.UUID, c Change)
 		return eventlog.Result{}, Effective{}, err
 	}
 	after, err := Policy(ctx, s, session, 0)
+	if err != nil {
+		err = fmt.Errorf("%w: the switch is durable, reading it back failed: %w", eventlog.ErrOutcomeUnknown, err)
+	}
 	return first(results), after, err
 }
 
@@ -87,6 +90,7 @@ type Narrowed struct {
 	Before  policy.Sandbox
 	After   policy.Sandbox
 	Skipped string
+	Unread  bool // written without reading the policy, which holds a type of a newer version; Before and After are unknown
 }
 
 // Reasons for which a narrowing skips a session.
@@ -94,6 +98,7 @@ const (
 	SkipNarrower   = "already narrower"
 	SkipClosed     = "closed"
 	SkipUnreadable = "policy unreadable: every call is denied"
+	SkipEvidence   = "imported: evidence is never authority"
 )
 
 // Narrow meets a ceiling into the bound of a session and, on request, of its
@@ -110,6 +115,14 @@ func Narrow(ctx context.Context, s *eventlog.Store, n Narrowing) ([]Narrowed, er
 	var out []Narrowed
 	_, err := s.Transact(ctx, eventlog.EntryOperator, func(v *eventlog.View) ([]eventlog.Batch, error) {
 		out = nil
+		_, e, err := View(v, n.Session)
+		if err != nil {
+			return nil, err
+		}
+		ceiling, err := n.Ceiling.Resolve(e.WorkspaceRoot)
+		if err != nil {
+			return nil, err
+		}
 		targets := []uuid.UUID{n.Session}
 		if n.Subtree {
 			below, err := v.Descendants(n.Session)
@@ -119,24 +132,29 @@ func Narrow(ctx context.Context, s *eventlog.Store, n Narrowing) ([]Narrowed, er
 			targets = append(targets, below...)
 		}
 		var batches []eventlog.Batch
-		var ceiling policy.Sandbox
-		for i, id := range targets {
+		for _, id := range targets {
 			row, e, err := View(v, id)
-			if i == 0 && err == nil {
-				ceiling, err = n.Ceiling.Resolve(e.WorkspaceRoot)
-			}
-			if err != nil {
-				if i > 0 && errors.Is(err, eventlog.ErrPolicyUnreadable) {
-					out = append(out, Narrowed{Session: id, Skipped: SkipUnreadable})
-					continue
-				}
+			// One member that can't be read must not keep the others wide. A
+			// type of a newer version makes the policy unreadable here only: the
+			// version that knows it would go on from a log without the ceiling,
+			// so it is written blind, which a meet allows.
+			unread := errors.Is(err, eventlog.ErrUnknownType)
+			switch {
+			case unread:
+			case errors.Is(err, eventlog.ErrEvidence):
+				out = append(out, Narrowed{Session: id, Skipped: SkipEvidence})
+				continue
+			case errors.Is(err, eventlog.ErrPolicyUnreadable):
+				out = append(out, Narrowed{Session: id, Skipped: SkipUnreadable})
+				continue
+			case err != nil:
 				return nil, err
 			}
-			done := Narrowed{Session: id, Seq: row.Head + 1, Before: e.Sandbox.Value}
+			done := Narrowed{Session: id, Seq: row.Head + 1, Before: e.Sandbox.Value, Unread: unread}
 			switch ledger := e.ledger; {
 			case row.ClosedSeq != 0:
 				done.Skipped, done.Seq, done.After = SkipClosed, row.Head, done.Before
-			case !ledger.Narrow(ceiling, cause(policy.SourceNarrowing, id, done.Seq)):
+			case !unread && !ledger.Narrow(ceiling, cause(policy.SourceNarrowing, id, done.Seq)):
 				done.Skipped, done.Seq, done.After = SkipNarrower, row.Head, done.Before
 			default:
 				done.After = ledger.Effective().Value

@@ -74,6 +74,9 @@ func Take(ctx context.Context, s *eventlog.Store, parent uuid.UUID, o Options) (
 	if err != nil {
 		return nil, err
 	}
+	if e.Evidence { // by the log itself, whatever the row says
+		return nil, fmt.Errorf("%w: session %s was imported and delegates nothing", eventlog.ErrEvidence, parent)
+	}
 	c := &Capture{store: s, parent: parent, root: e.Root, kind: e.Kind, seq: row.Head, head: row.Hash, epoch: o.Epoch, defaults: e.Defaults,
 		depth: e.Depth, maxDepth: e.MaxDepth, workspace: e.WorkspaceRoot}
 	if o.Present != nil {

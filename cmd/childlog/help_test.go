@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+func allCommands() []*cobra.Command {
+	a := &app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
+	return a.root().Commands()
+}
+
+// TestHelp: every command explains itself, with an example that begins with it.
+func TestHelp(t *testing.T) {
+	for _, cmd := range allCommands() {
+		name := cmd.Name()
+		require.NotEmpty(t, cmd.Short, name)
+		require.Regexp(t, `^[A-Z].*[^.]$`, cmd.Short, name)
+		require.Greater(t, len(cmd.Long), 80, "%s explains itself", name)
+		require.NotEmpty(t, cmd.GroupID, name)
+		require.Contains(t, cmd.Example, "childlog", name)
+		require.Contains(t, cmd.Example, name, name)
+		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
+			require.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 100, "%s: %s", name, line)
+		}
+		for _, args := range [][]string{{name, "--help"}, {"help", name}} {
+			var out, msg bytes.Buffer
+			require.Zero(t, Run(context.Background(), args, strings.NewReader(""), &out, &msg), name)
+			require.Contains(t, out.String(), "Examples:", name)
+			require.Empty(t, msg.String(), name)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { require.NotEmpty(t, f.Usage, "%s --%s", name, f.Name) })
+	}
+}
+
+// elsewhere are commands whose scripts are their own.
+var elsewhere = map[string]bool{"import": true, "demo": true}
+
+// TestEveryFlagIsUsed: no flag of a command is dead, and each command is run in
+// both forms: some script uses it.
+func TestEveryFlagIsUsed(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	require.NoError(t, err)
+	var lines []string
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		lines = append(lines, strings.Split(string(b), "\n")...)
+	}
+	used := func(pattern string) bool {
+		re := regexp.MustCompile(pattern)
+		for _, l := range lines {
+			if re.MatchString(l) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, cmd := range allCommands() {
+		if elsewhere[cmd.Name()] {
+			continue
+		}
+		call := `^(exec|exits 0) childlog (--\S+ )*` + cmd.Name() + `\b`
+		require.True(t, used(call), "%s is never run", cmd.Name())
+		require.True(t, used(call+`.*--json`), "%s is never run with --json", cmd.Name())
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" {
+				return
+			}
+			flag := "--" + f.Name
+			if f.Shorthand != "" {
+				flag = "(" + flag + "|-" + f.Shorthand + ")"
+			}
+			require.True(t, used(`childlog (--\S+ )*`+cmd.Name()+`\b.* `+flag+`\b`), "%s %s is never used", cmd.Name(), flag)
+		})
+	}
+	for _, flag := range []string{"--store", "--json", "--no-color", "--wait"} {
+		require.True(t, used(flag+`\b`), flag)
+	}
+}

@@ -1,0 +1,104 @@
+// Package access is the one seam through which the command reaches a store.
+// Today every command opens the directory itself; a process that holds the
+// store will be able to serve the same two calls.
+package access
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"childlog/eventlog"
+)
+
+// Place says which store is meant and how to open it.
+type Place struct {
+	Dir     string
+	Wait    time.Duration // for the lock; 0: fail at once
+	Command string        // named to processes that find the store locked
+}
+
+// readerGrace is how long a command without a wait bears with a holder that
+// has no name: a reader, or a writer that is just coming or going. Readers
+// hold the store for milliseconds, and `log -f` comes back again and again; a
+// writer that lives names itself and is reported at once.
+const readerGrace = 300 * time.Millisecond
+
+// CloseError says that all work was done and is durable, and that giving the
+// store back failed.
+type CloseError struct{ Err error }
+
+func (e *CloseError) Error() string {
+	return "everything was written, but closing the store failed: " + e.Err.Error()
+}
+
+func (e *CloseError) Unwrap() error { return e.Err }
+
+// Read runs fn on the store opened read only: no byte of it changes. fn should
+// collect and return, since nobody can write meanwhile.
+func Read(ctx context.Context, p Place, fn func(*eventlog.Store) error) error {
+	return use(ctx, p, true, fn)
+}
+
+// Write runs fn on the store held for writing. A *CloseError is returned only
+// if fn succeeded.
+func Write(ctx context.Context, p Place, fn func(*eventlog.Store) error) error {
+	return use(ctx, p, false, fn)
+}
+
+func use(ctx context.Context, p Place, readOnly bool, fn func(*eventlog.Store) error) error {
+	opts := eventlog.Options{ReadOnly: readOnly, Wait: p.Wait, Command: p.Command}
+	s, err := eventlog.Open(ctx, p.Dir, opts)
+	if le := (*eventlog.LockedError)(nil); errors.As(err, &le) && le.PID == 0 && p.Wait < readerGrace {
+		opts.Wait = readerGrace
+		s, err = eventlog.Open(ctx, p.Dir, opts)
+	}
+	if err != nil {
+		return err
+	}
+	err = fn(s)
+	closeErr := s.Close()
+	if err != nil || closeErr == nil {
+		return err
+	}
+	if readOnly {
+		return closeErr
+	}
+	return &CloseError{closeErr}
+}
+
+// Init creates the store. Errors: ErrExists.
+func Init(ctx context.Context, p Place) (eventlog.Identity, error) {
+	return eventlog.Init(ctx, p.Dir)
+}
+
+// Reindex rebuilds the index of the store, which nobody may hold.
+func Reindex(ctx context.Context, p Place) (eventlog.Identity, eventlog.Stats, error) {
+	stats, err := eventlog.Reindex(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command})
+	if err != nil {
+		return eventlog.Identity{}, stats, err
+	}
+	var id eventlog.Identity
+	err = Read(ctx, p, func(s *eventlog.Store) error {
+		id = s.Identity()
+		return nil
+	})
+	return id, stats, err
+}
+
+// Exists reports whether anything of a store is there.
+func Exists(p Place) bool {
+	_, err := os.Stat(filepath.Join(p.Dir, "IDENTITY"))
+	return err == nil
+}
+
+// Abs is the store's path for people.
+func Abs(p Place) string {
+	dir, err := filepath.Abs(p.Dir)
+	if err != nil {
+		return p.Dir
+	}
+	return dir
+}

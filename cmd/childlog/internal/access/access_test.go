@@ -1,0 +1,69 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"childlog/eventlog"
+)
+
+func place(t *testing.T) Place {
+	p := Place{Dir: filepath.Join(t.TempDir(), "store"), Command: "a test"}
+	require.False(t, Exists(p))
+	_, err := Init(context.Background(), p)
+	require.NoError(t, err)
+	require.True(t, Exists(p))
+	return p
+}
+
+func nothing(*eventlog.Store) error { return nil }
+
+// A reader passes in a moment and is waited for, also without a wait; a writer
+// that lives names itself and is reported at once.
+func TestWaitForReadersOnly(t *testing.T) {
+	ctx, p := context.Background(), place(t)
+	reader, err := eventlog.Open(ctx, p.Dir, eventlog.Options{ReadOnly: true})
+	require.NoError(t, err)
+	time.AfterFunc(readerGrace/3, func() { _ = reader.Close() })
+	require.NoError(t, Write(ctx, p, nothing))
+
+	writer, err := eventlog.Open(ctx, p.Dir, eventlog.Options{Command: "the holder"})
+	require.NoError(t, err)
+	start := time.Now()
+	for _, use := range []func(context.Context, Place, func(*eventlog.Store) error) error{Read, Write} {
+		err := use(ctx, p, nothing)
+		le := (*eventlog.LockedError)(nil)
+		require.True(t, errors.As(err, &le), "%v", err)
+		require.Equal(t, "the holder", le.Command)
+	}
+	require.Less(t, time.Since(start), readerGrace)
+	require.NoError(t, writer.Close())
+
+	// A reader that stays is an error too, in the end.
+	reader, err = eventlog.Open(ctx, p.Dir, eventlog.Options{ReadOnly: true})
+	require.NoError(t, err)
+	require.ErrorIs(t, Write(ctx, p, nothing), eventlog.ErrLocked)
+	require.NoError(t, Read(ctx, p, nothing), "readers do not keep each other out")
+	require.NoError(t, reader.Close())
+}
+
+func TestErrorsPassThrough(t *testing.T) {
+	ctx, p := context.Background(), place(t)
+	mine := errors.New("mine")
+	require.ErrorIs(t, Read(ctx, p, func(*eventlog.Store) error { return mine }), mine)
+	require.ErrorIs(t, Write(ctx, p, func(*eventlog.Store) error { return mine }), mine)
+	_, err := Init(ctx, p)
+	require.ErrorIs(t, err, eventlog.ErrExists)
+	id, stats, err := Reindex(ctx, p)
+	require.NoError(t, err)
+	require.NotZero(t, id.Store)
+	require.Zero(t, stats.Events)
+	p.Dir += "x"
+	require.ErrorIs(t, Read(ctx, p, nothing), eventlog.ErrNotFound)
+	require.ErrorIs(t, &CloseError{mine}, mine)
+}

@@ -1,0 +1,165 @@
+package deepseek
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/replay"
+)
+
+// effective folds the session's policy events with the fold that every reader
+// uses, and reports what it finds. In a dry run nothing is in the store, and
+// the answer is the same.
+func (r *run) effective(ctx context.Context, f *file, sc *scan) (importer.Effective, error) {
+	n := sc.notes
+	if n.overflow {
+		r.find(f, codeTooMuchPolicy, 0, fmt.Sprintf("more than %d policy events; this report folds only those", maxPolicy))
+	}
+	e, err := replay.Fold(n.policy)
+	if sc.beyond > 0 { // the store knows more than this file
+		e, err = replay.Policy(ctx, r.s, f.session, 0)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return importer.Effective{}, ctx.Err()
+		}
+		r.find(f, importer.CodeMalformed, 0, "the policy can't be folded, and nothing may be granted: "+err.Error())
+		return importer.Effective{Sandbox: "unreadable", Approvals: string(policy.Never)}, nil
+	}
+	for _, found := range e.Findings {
+		r.findings.Add(importer.Finding{Code: found.Code, File: f.path, Line: n.policyLine[found.Seq], Session: f.session, Seq: found.Seq, Detail: found.Detail})
+	}
+	return importer.Effective{Sandbox: e.Sandbox.Value.String(), Approvals: string(e.Approvals)}, nil
+}
+
+// delegations reports a child: who delegated it under what, and its drift.
+func (r *run) delegations(o *outcome) {
+	f, n := o.f, o.notes
+	if !f.h.isChild() {
+		return
+	}
+	d := importer.Delegation{Child: f.session, ChildExternal: f.key, Parent: f.parent, ParentExternal: f.h.parent, ParentMark: f.parentMark,
+		Depth: f.depth, Label: n.displayLabel(), Provider: n.provider, Mode: n.mode, Seed: f.h.seed,
+		Sandbox: n.delegatedSandbox(), Approvals: n.pin(), Told: n.told, Effective: o.effective,
+		Call: importer.Fact{Mark: importer.Absent}, ParentSandbox: importer.Fact{Mark: importer.Absent}}
+	if f.parent != uuid.Nil {
+		_, err := r.s.Row(f.parent)
+		d.ParentKnown = err == nil || r.done[f.parent] != nil
+		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+			r.find(f, importer.CodeDamaged, 0, "the parent's state can't be read: "+err.Error())
+		}
+	}
+	call, mark := r.callOf(f, n)
+	if mark != importer.Absent {
+		d.Tool, d.Call = call.tool, importer.Fact{Value: importer.Code(call.id), Mark: mark, Seq: call.seq}
+	}
+	if parent := r.done[f.parent]; parent != nil {
+		d.ParentSandbox = parent.notes.sandboxAt(call.seq)
+	}
+	r.report.DelegationList = append(r.report.DelegationList, d)
+	r.drift(f, n, &d)
+}
+
+// callOf finds the parent's call that made this child: one whose result names
+// the child, else the only one with the child's label.
+func (r *run) callOf(f *file, n *notes) (call, string) {
+	if r.done[f.parent] == nil {
+		return call{}, importer.Absent
+	}
+	parent := r.done[f.parent].notes
+	if !f.h.placeholder() {
+		for _, c := range parent.calls {
+			if mentions(c.result, f.h.id) {
+				return c, importer.Recorded
+			}
+		}
+	}
+	var found *call
+	for i := range parent.calls {
+		if c := &parent.calls[i]; n.label != "" && c.description == n.label {
+			if found != nil {
+				return call{}, importer.Absent // two calls of one label: no telling which
+			}
+			found = c
+		}
+	}
+	if found == nil {
+		return call{}, importer.Absent
+	}
+	return *found, importer.Inferred
+}
+
+// minMention keeps a short id, which may be any word, from being found.
+const minMention = 6
+
+// mentions reports whether a text names an id, as a word of its own.
+func mentions(text, id string) bool {
+	inner := func(c byte) bool {
+		return c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	for len(id) >= minMention {
+		i := strings.Index(text, id)
+		if i < 0 {
+			return false
+		}
+		end := i + len(id)
+		if (i == 0 || !inner(text[i-1])) && (end == len(text) || !inner(text[end])) {
+			return true
+		}
+		text = text[end:]
+	}
+	return false
+}
+
+// delegatedSandbox is what the delegation captured: the first sandbox of
+// source delegation before the pin. None means that the parent had no
+// override; what counted then is the default, which no log records.
+func (n *notes) delegatedSandbox() importer.Fact {
+	if s := n.captured(); s != nil {
+		return importer.Fact{Value: s.raw, Mark: importer.Recorded, Seq: s.seq}
+	}
+	return importer.Fact{Mark: importer.Absent}
+}
+
+func (n *notes) captured() *stated1 {
+	pin := n.pin().Seq
+	for i := range n.sandboxes {
+		if s := &n.sandboxes[i]; s.claimed == eventlog.ClaimedDelegation && (pin == 0 || s.seq < pin) {
+			return s
+		}
+	}
+	return nil
+}
+
+// pin is the approval pin of the delegation.
+func (n *notes) pin() importer.Fact {
+	for _, a := range n.approvals {
+		if a.claimed == eventlog.ClaimedDelegation {
+			return importer.Fact{Value: a.raw, Mark: importer.Recorded, Seq: a.seq}
+		}
+	}
+	return importer.Fact{Mark: importer.Absent}
+}
+
+// sandboxAt is what a session's own log had last set before seq; seq 0 is the
+// log's end, and then the answer is inferred.
+func (n *notes) sandboxAt(seq uint64) importer.Fact {
+	out := importer.Fact{Mark: importer.Absent}
+	for _, s := range n.sandboxes {
+		if seq != 0 && s.seq > seq {
+			break
+		}
+		out = importer.Fact{Value: s.raw, Mark: importer.Recorded, Seq: s.seq}
+	}
+	if seq == 0 && out.Mark == importer.Recorded {
+		out.Mark = importer.Inferred
+	}
+	return out
+}

@@ -1,0 +1,18 @@
+// Package importer holds what all importers of foreign logs share: finding
+// and reading the files, ids that are the same in every run, the place where
+// an earlier run stopped, bounded batches into the store, and the report.
+//
+// Everything imported is evidence. A format's package (deepseek) decides what
+// a line means; this package decides how it is read and kept:
+//
+//   - one line is one event, in the order of the file, and the line's bytes are
+//     the event's content;
+//   - a line is read in one piece up to the store's limit of a content; a longer
+//     one is hashed as it streams by and kept as its digest and length;
+//   - what follows the last newline is torn: reported, and left for the run that
+//     finds its newline;
+//   - an event's id is derived from its session, its line number and the line's
+//     bytes. A run that finds the ids of the lines it reads in the store has
+//     been there before, and goes on behind them; other ids mean that the file
+//     was rewritten, and then nothing of it is appended.
+package importer

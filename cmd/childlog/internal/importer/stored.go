@@ -1,0 +1,64 @@
+package importer
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+)
+
+// TypeSource is written once by each run that added lines: how far the file
+// was read, and the SHA-256 of that part. It stands for no line, so whoever
+// counts lines passes it over. Its name is reserved: a foreign line of that
+// type is kept as import/other.
+const TypeSource = "import/source"
+
+// Cursor reads the events of an imported session that stand for lines, in
+// order and a page at a time, without their contents.
+type Cursor struct {
+	s       *eventlog.Store
+	session uuid.UUID
+	page    []eventlog.Event
+	next    uint64
+	ended   bool
+
+	Head   uint64 // of the session, as of the last page
+	Source uint64 // lines, by the last import/source passed
+}
+
+// cursorPage is how many events one read transaction visits.
+const cursorPage = 1024
+
+// NewCursor begins at the session's first event. A session that does not
+// exist has none.
+func NewCursor(s *eventlog.Store, session uuid.UUID) *Cursor {
+	return &Cursor{s: s, session: session, next: 1}
+}
+
+// Next returns the next event, nil at the end. A hole in the log is an error.
+func (c *Cursor) Next(ctx context.Context) (*eventlog.Event, error) {
+	for {
+		for len(c.page) > 0 {
+			ev := &c.page[0]
+			c.page = c.page[1:]
+			if ev.Type != TypeSource {
+				return ev, nil
+			}
+			c.Source = ev.Facts.Uint("lines")
+		}
+		if c.ended || c.next == 0 {
+			return nil, nil
+		}
+		page, err := c.s.Read(ctx, c.session, eventlog.ReadOptions{From: c.next, MaxEvents: cursorPage})
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Holes) > 0 {
+			h := page.Holes[0]
+			return nil, &eventlog.CorruptError{Session: c.session, Seq: h.From, Reason: h.Err.Error()}
+		}
+		c.page, c.next, c.Head = page.Events, page.Next, page.Head
+		c.ended = page.Next == 0
+	}
+}

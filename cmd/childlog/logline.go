@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/internal/wire"
+	"childlog/eventlog"
+	"childlog/policy"
+)
+
+// Widths of the columns of a log, in cells. Lines are printed one by one, so
+// the columns do not depend on what follows.
+const (
+	timeWidth   = 24
+	sourceWidth = 10
+	typeWidth   = 20
+	pipeWidth   = 160 // of a line that no terminal bounds
+)
+
+// columns prints the fixed part of a line; a narrow terminal shows less of it.
+func (l *logRun) columns(seq, when, source string) term.Text {
+	line := fmt.Sprintf("%*s  ", l.seqWidth, seq)
+	if width := l.out.Width(); width == 0 || width >= 100 {
+		line += fmt.Sprintf("%-*s  ", timeWidth, when)
+	}
+	if width := l.out.Width(); width == 0 || width >= 70 {
+		line += fmt.Sprintf("%-*s  ", sourceWidth, source)
+	}
+	return term.Dim(line)
+}
+
+func (l *logRun) head() term.Text {
+	return term.Cat(l.columns("SEQ", "TIME", "SOURCE"), term.Dim(fmt.Sprintf("%-*s  ", typeWidth, "TYPE"), "CONTENT AND FACTS"))
+}
+
+func (l *logRun) event(ev *eventlog.Event) error {
+	if l.json {
+		e := wire.EventOf(ev)
+		line, err := e.Line()
+		l.buf.Write(line)
+		return err
+	}
+	width := l.out.Width()
+	when := ev.Time.UTC().Format("2006-01-02T15:04:05.000Z")
+	typ := term.Plain(ev.Type)
+	switch {
+	case ev.Inherited != nil:
+		typ = term.Dim(ev.Type)
+	case ev.PolicyBearing:
+		typ = term.Accent(ev.Type)
+	}
+	line := l.columns(fmt.Sprint(ev.Seq), when, ev.Source.String())
+	line = term.Cat(line, typ, term.Plain(strings.Repeat(" ", max(0, typeWidth-len(ev.Type)))))
+	if t := l.body(ev); len(t) > 0 {
+		line = term.Cat(line, term.Plain("  "), t)
+	}
+	if width == 0 {
+		width = pipeWidth
+	}
+	l.look.Println(line.Cut(width))
+	return nil
+}
+
+// body is what an event says, cut to what fits a line.
+func (l *logRun) body(ev *eventlog.Event) term.Text {
+	var parts []term.Text
+	if ev.Inherited != nil {
+		parts = append(parts, term.Dim(fmt.Sprintf("copied from seq %d of %s", ev.Inherited.Seq, ev.Inherited.Session.String()[:8])))
+	}
+	switch {
+	case ev.ContentErr != nil:
+		parts = append(parts, term.Bad("content: "+ev.ContentErr.Error()))
+	case !ev.HasContent:
+	case ev.Media == eventlog.MediaOctets, ev.Content == nil:
+		parts = append(parts, term.Dim(fmt.Sprintf("(%s of %s)", bytesText(int64(ev.ContentLen)), ev.Media)))
+	default:
+		parts = append(parts, term.Plain(string(ev.Content[:min(len(ev.Content), 4*pipeWidth)])))
+	}
+	if facts := factsText(ev); facts != "" {
+		parts = append(parts, term.Dim(facts))
+	}
+	if ev.Type == eventlog.TypeApprovalPolicy {
+		if p, err := eventlog.ParseApproval(ev); err == nil {
+			parts = append(parts, term.Plain("(", shortMeaning(p), ")"))
+		}
+	}
+	if ev.Ignorable {
+		parts = append(parts, term.Dim("ignorable"))
+	}
+	var out term.Text
+	for i, p := range parts {
+		if i > 0 {
+			out = term.Cat(out, term.Plain("  "))
+		}
+		out = term.Cat(out, p)
+	}
+	return out
+}
+
+// quietFacts are left out of a line: what the reader knows, or can't read.
+var quietFacts = []string{"parent_head", "capture", "receipt", "key", "defaults", "not_before", "path_style", "schema", "issuer", "exclude_tmpdir_env_var", "exclude_slash_tmp", "root", "boot"}
+
+// factsText renders facts as name=value.
+func factsText(ev *eventlog.Event) string {
+	raw, err := ev.Facts.JSON()
+	if err != nil {
+		return "facts: " + err.Error()
+	}
+	dec := jsontext.NewDecoder(strings.NewReader(string(raw)))
+	if _, err := dec.ReadToken(); err != nil {
+		return ""
+	}
+	var parts []string
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			break
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			break
+		}
+		if ev.PolicyBearing || strings.HasPrefix(ev.Type, "delegation/") || strings.HasPrefix(ev.Type, "activation/") {
+			if slices.Contains(quietFacts, key) {
+				continue
+			}
+		}
+		text := string(value)
+		if value.Kind() == '"' {
+			if plain, err := jsontext.AppendUnquote(nil, value); err == nil {
+				text = string(plain)
+			}
+		}
+		if len(text) == 36 && strings.Count(text, "-") == 4 {
+			text = text[:8]
+		}
+		if key == "approvals" && text == string(policy.Never) {
+			text += " (" + shortMeaning(policy.Never) + ")"
+		}
+		parts = append(parts, key+"="+text)
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/internal/wire"
+	"childlog/eventlog"
+	"childlog/materialize"
+	"childlog/policy"
+)
+
+func newRootCmd(a *app) *cobra.Command {
+	var (
+		sandbox                             sandboxFlags
+		defaults                            defaultFlags
+		approvals, label, external, cwd, id string
+		maxDepth                            int
+		claimed                             bool
+	)
+	cmd := &cobra.Command{
+		Use:     "root",
+		GroupID: groupSessions,
+		Short:   "Begin a session that nobody delegated",
+		Long: long(`
+Begin a root session: one that a person or a service started. It is where a
+tree of delegations grows from.
+
+--sandbox and --approvals set an explicit policy. Without them the deployment
+default counts, which is recorded now and never read again: --default-sandbox
+and --default-approvals, else CHILDLOG_DEFAULT_SANDBOX and
+CHILDLOG_DEFAULT_APPROVALS, else read-only and ask.
+
+--cwd is the workspace: the directory that workspace-write may write below. It
+is recorded absolute and with links resolved. Without it no directory is
+recorded, and workspace-write permits only what --writable-root adds.
+
+--claimed makes a stub: it stands for a parent that lives in another system.
+Its policy is a claim that nobody checked, and is marked so.`),
+		Example: `  childlog root --sandbox workspace-write --cwd . --label "release notes"
+  childlog root --default-sandbox workspace-write --approvals never --cwd /srv/app --json
+  childlog root --claimed --external codex:thread-17`,
+		Args: between(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := materialize.RootRequest{Label: label, MaxDepth: maxDepth, Claimed: claimed}
+			var err error
+			if r.ID, err = parseID("--id", id); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("max-depth") && (maxDepth < 1 || maxDepth > materialize.HardMaxDepth) {
+				return usagef("--max-depth: got %d, want 1 to %d", maxDepth, materialize.HardMaxDepth)
+			}
+			if r.Sandbox, err = sandbox.setting(); err != nil {
+				return err
+			}
+			if approvals != "" {
+				if r.Approvals, err = policy.ParseApproval(approvals); err != nil {
+					return usagef("--approvals: %v", err)
+				}
+			}
+			if r.Default, r.Ask, err = defaults.read(); err != nil {
+				return err
+			}
+			if external != "" {
+				var ok bool
+				if r.System, r.External, ok = strings.Cut(external, ":"); !ok || r.System == "" || r.External == "" {
+					return usagef("--external: got %q, want SYSTEM:ID", external)
+				}
+			}
+			if r.Workspace, err = directory(cwd); err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), func(s *eventlog.Store) error {
+				made, err := materialize.Root(cmd.Context(), s, r)
+				if err != nil {
+					return err
+				}
+				v, err := created(s, made)
+				if err != nil {
+					return err
+				}
+				return a.show(v, func() {
+					a.out.Println(term.Good("root "), term.Bold(v.Session), term.Plain("  ", quoted(v.Label)))
+					a.policyRows(&made.Policy, term.Row{})
+				})
+			})
+		},
+	}
+	sandbox.add(cmd, "an explicit sandbox")
+	f := cmd.Flags()
+	f.StringVar(&approvals, "approvals", "", "explicit approvals: ask, or never (never ask, always reject)")
+	defaults.add(cmd)
+	f.StringVar(&label, "label", "", "a name for people")
+	f.StringVar(&external, "external", "", "another system's id of this session, as SYSTEM:ID; both name it from then on")
+	f.StringVar(&cwd, "cwd", "", "the workspace directory")
+	f.IntVar(&maxDepth, "max-depth", materialize.DefaultMaxDepth, "how many delegations may follow one below the other, at most 8")
+	f.BoolVar(&claimed, "claimed", false, "a stub for a parent outside the store; its policy is a claim")
+	f.StringVar(&id, "id", "", "the new session's id, a UUID (default: a random one)")
+	complete(cmd, "approvals", string(policy.Never), string(policy.Ask))
+	return cmd
+}
+
+// created renders a creation; what was captured is the caller's to add.
+func created(s *eventlog.Store, made materialize.Session) (wire.Created, error) {
+	row, err := s.Row(made.ID)
+	if err != nil {
+		return wire.Created{}, err
+	}
+	shown := wire.SessionOf(&row, s.Boot())
+	return wire.Created{Session: made.ID.String(), Seq: row.Head, Hash: wire.Hex(row.Hash), Kind: row.Kind, Label: row.Label, Parent: shown.Parent,
+		External: shown.External, Existing: made.Existing, Policy: wire.PolicyOf(&made.Policy), RuntimeContext: made.Context}, nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/internal/wire"
+	"childlog/eventlog"
+	"childlog/replay"
+)
+
+func newShowCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		GroupID: groupSessions,
+		Short:   "Show everything small about one session",
+		Long: long(`
+Show one session: what it is, where it stands, what it may do, what is open and
+pending. A damaged session is shown as far as it can be read, with the damage.
+For its events see log, for its policy alone policy.`),
+		Example: `  childlog show 0a1b2c3d
+  childlog show codex:thread-17 --json`,
+		Args: exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			var (
+				row       eventlog.Row
+				v         wire.Detail
+				e         replay.Effective
+				policyErr error
+			)
+			err := a.read(ctx, func(s *eventlog.Store) error {
+				id, err := resolve(ctx, s, args[0])
+				if err != nil {
+					return err
+				}
+				if row, err = s.Row(id); err != nil {
+					return err
+				}
+				v = wire.DetailOf(&row, s.Boot())
+				children, err := s.Children(id)
+				if err != nil {
+					return err
+				}
+				for _, c := range children {
+					v.Children = append(v.Children, c.String())
+				}
+				if v.Inbox, err = messages(ctx, s, id, row.Inbox); err != nil {
+					return err
+				}
+				if e, policyErr = replay.Policy(ctx, s, id, 0); policyErr != nil {
+					text := policyErr.Error()
+					v.PolicyError = &text
+					return ctx.Err()
+				}
+				p := wire.PolicyOf(&e)
+				v.Policy = &p
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return a.show(v, func() { a.detail(&v, &row, &e) })
+		},
+	}
+}
+
+func (a *app) detail(v *wire.Detail, row *eventlog.Row, e *replay.Effective) {
+	a.out.Println(term.Bold(v.Session.Session), term.Plain("  ", quoted(row.Label)))
+	if v.Policy != nil {
+		a.policyRows(e, term.Row{Name: "status", Value: term.Bold(v.Status)})
+	} else {
+		a.out.Rows(
+			term.Row{Name: "kind", Value: term.Plain(v.Kind)},
+			term.Row{Name: "status", Value: term.Bold(v.Status)},
+			term.Row{Name: "policy", Value: term.Cat(term.Bad("unreadable, nothing may be granted: "), term.Plain(*v.PolicyError))},
+		)
+	}
+	a.out.Println()
+	rows := []term.Row{
+		{Name: "created", Value: term.Plain(v.Created)},
+		{Name: "last activity", Value: term.Plain(v.LastActivity)},
+		{Name: "head", Value: term.Plain(fmt.Sprintf("seq %d, %s", v.Head.Seq, v.Head.Hash))},
+	}
+	add := func(name string, value term.Text) { rows = append(rows, term.Row{Name: name, Value: value}) }
+	if v.External != nil {
+		add("external id", term.Plain(externalText(row)))
+	}
+	if v.WorkspaceRoot != nil {
+		add("workspace", term.Plain(*v.WorkspaceRoot))
+	}
+	if row.Cwd != "" && row.Cwd != row.WorkspaceRoot {
+		add("directory", term.Plain(row.Cwd))
+	}
+	if v.Epoch > 0 {
+		state := term.Plain("ended")
+		if v.Activation.Open {
+			state = term.Warn("open")
+		}
+		add("activation", term.Cat(term.Plain(fmt.Sprintf("epoch %d, ", v.Epoch)), state))
+	}
+	add("counts", term.Plain(fmt.Sprintf("%s, %s, %s, %s", plural(int(v.Events), "event"), plural(int(v.Turns), "turn"), plural(int(v.Steps), "step"), plural(int(v.Calls), "call"))))
+	if v.SeedLen > 0 {
+		add("seed", term.Plain(plural(int(v.SeedLen), "event"), " copied from the parent"))
+	}
+	if u := v.Usage; u.Records > 0 {
+		add("usage", term.Plain(fmt.Sprintf("%s in, %s out, %s cost micros in %s", grouped(u.Input), grouped(u.Output), grouped(u.CostMicros), plural(int(u.Records), "record"))))
+	}
+	if len(v.Denials) > 0 {
+		add("denials", term.Warn(counts(v.Denials)))
+	}
+	if v.OpenTurn != nil {
+		add("open turn", term.Warn(strconv.FormatUint(*v.OpenTurn, 10)))
+	}
+	for _, c := range v.OpenCalls {
+		add("open call", term.Warn(fmt.Sprintf("%s %s at seq %d", c.Tool, c.Call, c.Seq)))
+	}
+	for _, q := range v.OpenAsks {
+		add("open question", term.Warn(fmt.Sprintf("%s at seq %d", q.Ask, q.Seq)))
+	}
+	for _, s := range v.Settles {
+		add("settled", term.Plain(fmt.Sprintf("%s at seq %d", s.Outcome, s.Seq)))
+	}
+	for i, c := range v.Children {
+		name := ""
+		if i == 0 {
+			name = "children"
+		}
+		add(name, term.Plain(c))
+	}
+	for _, d := range v.Damage {
+		add("damage", term.Cat(term.Bad("seq "+seqRange(d.From, d.To)), term.Plain(": ", d.Error)))
+	}
+	if v.Unknown != nil {
+		add("unknown", term.Warn(fmt.Sprintf("%s at seq %d was written by a newer version", v.Unknown.Type, v.Unknown.Seq)))
+	}
+	a.out.Rows(rows...)
+	if len(v.Inbox) > 0 {
+		a.out.Println()
+		a.out.Println(term.Plain(plural(len(v.Inbox), "message"), " pending:"))
+		a.messages(v.Inbox)
+	}
+}

@@ -1,0 +1,82 @@
+package eventlog
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkAppend appends events of 300 bytes to 1, 64 and 512 sessions, one
+// goroutine each that waits for its append. The index lag at the end is
+// reported, so that speed is not bought with it.
+func BenchmarkAppend(b *testing.B) {
+	for _, sessions := range []int{1, 64, 512} {
+		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
+			ts := newStore(b)
+			for i := range sessions {
+				ts.root(sid(i))
+			}
+			facts, err := MakeFacts(map[string]any{"call": "call-17", "tool": "read"})
+			require.NoError(b, err)
+			content := []byte(fmt.Sprintf("%0300d", 7))
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var wg sync.WaitGroup
+			b.SetBytes(int64(len(content)))
+			b.ResetTimer()
+			for i := range sessions {
+				wg.Go(func() {
+					for left.Add(-1) >= 0 {
+						if _, err := ts.Append(ctx, Batch{Session: sid(i), Expect: Any(), Events: []NewEvent{{Type: TypeToolCall, Facts: facts, Media: MediaText, Content: content}}}); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.StopTimer()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+			st, err := ts.Stats()
+			require.NoError(b, err)
+			b.ReportMetric(float64(st.Lag), "lag-frames")
+		})
+	}
+}
+
+// BenchmarkPolicy reads the policy of a session behind a short and a long
+// conversation: the cost is that of the policy events.
+func BenchmarkPolicy(b *testing.B) {
+	for _, events := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
+			ts := newStore(b)
+			id := ts.root(sid(1))
+			ts.narrow(id)
+			ts.say(id, numbers(events)...)
+			ts.flushIndex()
+			for b.Loop() {
+				if _, _, err := ts.Policy(ctx, id, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReplay reads a whole log with its contents, verified.
+func BenchmarkReplay(b *testing.B) {
+	ts := newStoreAt(b, filepath.Join(b.TempDir(), "store"))
+	id := ts.root(sid(1))
+	ts.say(id, numbers(50_000)...)
+	for b.Loop() {
+		n := 0
+		if err := ts.Replay(ctx, id, true, func(*Event) error { n++; return nil }); err != nil || n != 50_001 {
+			b.Fatal(n, err)
+		}
+	}
+	b.ReportMetric(50_001*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}

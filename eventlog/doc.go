@@ -1,0 +1,59 @@
+// Package eventlog is an append-only event log for agent sessions on embedded
+// bbolt: durable, tamper-evident, and the only place where anything is stored.
+//
+// # Model
+//
+// A store holds sessions. A session is one log: events with seqs from 1,
+// contiguous, chained by hashes. An event is a header with its facts, which is
+// hashed and stays for ever, and a content, which the header commits to with a
+// salt and which can be erased. A [Batch] of events is all or nothing; a
+// [Plan] commits batches of several sessions as one atomic unit.
+//
+// Who may write what is decided by the entry point, never by the caller:
+// [Store.Append] takes the open families that a harness uses; the closed ones
+// (delegations, policy, activations) are written by childlog's own packages
+// through [Store.Transact], which sets their source.
+//
+// # On disk
+//
+//	LOCK        taken before anything is opened; names its holder
+//	IDENTITY    which store this is
+//	store.db    journal, contents, tombstones: the only truth
+//	index.db    rows, positions, names, links: derived, disposable
+//
+// The journal maps a position to a frame (frame.go draws it, header.go and
+// content.go the rest). Appends touch its end only. That is why a bucket for
+// each child, the obvious layout, is not used: 512 children appending then
+// dirty 512 leaf pages a commit instead of a few.
+//
+// # What is promised
+//
+//   - Acknowledged is synced, and never lost. A reader never sees what is not.
+//   - Not acknowledged is there as a whole or not at all, and a retry with the
+//     same event ids finds out: it gets the original result, or appends.
+//   - A failed commit says whether nothing was written or the outcome is
+//     unknown; it is never guessed.
+//   - Opening for reading changes no byte.
+//   - Damage is an error with its place, for the session that it is in. The
+//     other sessions go on. Nothing is skipped in silence, and a policy that
+//     can't be read in full is not read at all.
+//   - No input and no damaged byte makes the caller panic.
+//
+// # What bbolt leaves to do
+//
+// bbolt has no checksums on its data, its freelist or its counts. Frames and
+// contents carry their own. The journal's length is compared with a sequence
+// that every commit sets; before a store may be written its branch pages and
+// its freelist are checked (package pagecheck); an invalid meta page, which
+// hides the last commit, refuses writing. A transaction is visible to readers
+// before its last sync, so readers stop at the durable position.
+//
+// # Limits
+//
+// One process writes a store at a time; any number may read while none does.
+// Network file systems are not supported: their locks and syncs promise less.
+// A store is tamper-evident only as far as a hash of it is kept elsewhere.
+//
+// The format is versioned (see [FormatVersion]). What one release wrote, every
+// later one reads; testdata holds a store of each.
+package eventlog

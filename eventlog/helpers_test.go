@@ -1,0 +1,298 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"childlog/policy"
+)
+
+var ctx = context.Background()
+
+// testingT is what a *testing.T and a *rapid.T share.
+type testingT interface {
+	require.TestingT
+	Cleanup(func())
+}
+
+// testStore is a store that has to end sound: when the test is over it is
+// closed, opened for reading and checked in full.
+type testStore struct {
+	*Store
+	t       testingT
+	dir     string
+	damaged bool
+}
+
+// newStore makes a store in a new directory.
+func newStore(t testing.TB, opts ...Options) *testStore {
+	t.Helper()
+	return newStoreAt(t, filepath.Join(t.TempDir(), "store"), opts...)
+}
+
+func newStoreAt(t testingT, dir string, opts ...Options) *testStore {
+	_, err := Init(ctx, dir)
+	require.NoError(t, err)
+	return useStore(t, dir, opts...)
+}
+
+// useStore opens the store that is at dir.
+func useStore(t testingT, dir string, opts ...Options) *testStore {
+	ts := &testStore{t: t, dir: dir}
+	t.Cleanup(ts.finish)
+	ts.open(opts...)
+	return ts
+}
+
+func (ts *testStore) open(opts ...Options) {
+	s, err := Open(ctx, ts.dir, append(opts, Options{})[0])
+	require.NoError(ts.t, err)
+	ts.Store = s
+}
+
+// reopen closes the store and opens it again, as another process would.
+func (ts *testStore) reopen(opts ...Options) {
+	require.NoError(ts.t, ts.Close())
+	ts.open(opts...)
+}
+
+// expectDamage lets the store end with findings: the test made them.
+func (ts *testStore) expectDamage() { ts.damaged = true }
+
+func (ts *testStore) finish() {
+	if ts.Store == nil {
+		return
+	}
+	err := ts.Close()
+	if ts.damaged {
+		return
+	}
+	require.NoError(ts.t, err)
+	requireSound(ts.t, ts.dir)
+}
+
+// requireSound runs the full check over a store that nobody has open.
+func requireSound(t require.TestingT, dir string) CheckReport {
+	report := checkStore(t, dir)
+	require.Empty(t, report.Findings)
+	return report
+}
+
+func checkStore(t require.TestingT, dir string) CheckReport {
+	s, err := Open(ctx, dir, Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer s.Close()
+	report, err := s.Check(ctx, CheckOptions{})
+	require.NoError(t, err)
+	return report
+}
+
+// kinds lists the kinds of the findings, each once, in order.
+func (r CheckReport) kinds() (kinds []string) {
+	for _, f := range r.Findings {
+		if len(kinds) == 0 || kinds[len(kinds)-1] != f.Kind {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return kinds
+}
+
+// sid makes readable session ids: sid(7) ends in ...0007.
+func sid(n int) uuid.UUID {
+	return uuid.MustParse(fmt.Sprintf("5e551041-0000-4000-8000-%012x", n))
+}
+
+// eid makes readable event ids.
+func eid(n int) uuid.UUID {
+	return uuid.MustParse(fmt.Sprintf("e7e20000-0000-4000-8000-%012x", n))
+}
+
+func readOnlyDefaults() policy.Defaults {
+	return policy.Defaults{Sandbox: policy.Sandbox{Mode: policy.ReadOnly}.Canonical(), Approvals: policy.Ask}
+}
+
+// rootEvents are the events that begin a root.
+func rootEvents(id uuid.UUID, label string) []NewEvent {
+	created := Created{Kind: KindRoot, Root: id, MaxDepth: 3, Mode: ModeContinuable, Defaults: readOnlyDefaults()}
+	return []NewEvent{{Type: TypeSessionCreated, Facts: created.Facts(), Media: MediaJSON, Content: fmt.Appendf(nil, `{"label":%q}`, label)}}
+}
+
+func (ts *testStore) transact(via Entry, batches ...Batch) ([]Result, error) {
+	return ts.Transact(ctx, via, func(*View) ([]Batch, error) { return batches, nil })
+}
+
+// root creates a root with the given id and returns the id.
+func (ts *testStore) root(id uuid.UUID) uuid.UUID {
+	_, err := ts.transact(EntryCreate, Batch{Session: id, Events: rootEvents(id, "root")})
+	require.NoError(ts.t, err)
+	return id
+}
+
+// childBatches are the atomic unit of a delegation: the child's first events
+// and the parent's delegation/started.
+func childBatches(parent, child, root uuid.UUID, key string) []Batch {
+	created := Created{Kind: KindChild, Parent: parent, Root: root, Depth: 1, MaxDepth: 3, Mode: ModeContinuable, Defaults: readOnlyDefaults()}
+	granted := Granted{Parent: parent, Child: child, Root: root, Depth: 1, MaxDepth: 3, Defaults: readOnlyDefaults(), Key: KeyHash(parent, key)}
+	started := mustFacts(map[string]any{"child": child, "receipt": Digest(granted.Facts())})
+	return []Batch{
+		{Session: child, Events: []NewEvent{
+			{Type: TypeSessionCreated, Facts: created.Facts()},
+			{Type: TypeDelegationGranted, Facts: granted.Facts()},
+			{Type: TypeSandboxMode, Facts: SandboxFacts(policy.Sandbox{Mode: policy.ReadOnly}.Canonical())},
+			{Type: TypeApprovalPolicy, Facts: ApprovalFacts(policy.Never)},
+		}},
+		{Session: parent, Expect: Any(), Events: []NewEvent{{Type: TypeDelegationStarted, Facts: started}}},
+	}
+}
+
+// child delegates from parent, which is a root.
+func (ts *testStore) child(parent, id uuid.UUID, key string) uuid.UUID {
+	_, err := ts.transact(EntryDelegation, childBatches(parent, id, parent, key)...)
+	require.NoError(ts.t, err)
+	return id
+}
+
+// narrow appends a policy-bearing event.
+func (ts *testStore) narrow(session uuid.UUID) uint64 {
+	facts := NarrowedFacts(policy.Sandbox{Mode: policy.ReadOnly}.Canonical(), "operator")
+	res, err := ts.transact(EntryOperator, Batch{Session: session, Expect: Any(), Events: []NewEvent{{Type: TypePolicyNarrowed, Facts: facts}}})
+	require.NoError(ts.t, err)
+	return res[0].LastSeq
+}
+
+// activate opens an activation.
+func (ts *testStore) activate(session uuid.UUID, epoch uint64) {
+	facts := mustFacts(map[string]any{"epoch": epoch, "boot": ts.Boot()})
+	_, err := ts.transact(EntryRuntime, Batch{Session: session, Expect: Any(), Events: []NewEvent{{Type: TypeActivationStarted, Facts: facts}}})
+	require.NoError(ts.t, err)
+}
+
+// text is an event of an open family with a text content.
+func text(s string) NewEvent {
+	return NewEvent{Type: TypeAssistantMessage, Media: MediaText, Content: []byte(s)}
+}
+
+// named is text with an event id.
+func named(id uuid.UUID, s string) NewEvent {
+	ev := text(s)
+	ev.ID = id
+	return ev
+}
+
+// say appends texts to the head, each as a batch and so a frame of its own.
+func (ts *testStore) say(session uuid.UUID, texts ...string) {
+	pending := make([]*Pending, len(texts))
+	for i, s := range texts {
+		var err error
+		pending[i], err = ts.AppendAsync(ctx, Batch{Session: session, Expect: Any(), Events: []NewEvent{text(s)}})
+		require.NoError(ts.t, err)
+	}
+	for _, p := range pending {
+		_, err := p.Wait(ctx)
+		require.NoError(ts.t, err)
+	}
+}
+
+// numbers are n short texts.
+func numbers(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("message %d", i+1)
+	}
+	return out
+}
+
+// seqs lists what a whole read returns: the seqs of its events, and its holes.
+func (ts *testStore) seqs(session uuid.UUID) (seqs []uint64, holes []string) {
+	for from := uint64(1); from != 0; {
+		page, err := ts.Read(ctx, session, ReadOptions{From: from})
+		require.NoError(ts.t, err)
+		for _, ev := range page.Events {
+			seqs = append(seqs, ev.Seq)
+		}
+		for _, h := range page.Holes {
+			holes = append(holes, fmt.Sprintf("%d-%d", h.From, h.To))
+		}
+		from = page.Next
+	}
+	return seqs, holes
+}
+
+func upTo(n uint64) (out []uint64) {
+	for i := uint64(1); i <= n; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// texts reads the contents of a session's events from seq on.
+func (ts *testStore) texts(session uuid.UUID, from uint64) (out []string) {
+	err := ts.Replay(ctx, session, true, func(ev *Event) error {
+		if ev.Seq >= from {
+			out = append(out, string(ev.Content))
+		}
+		return ev.ContentErr
+	})
+	require.NoError(ts.t, err)
+	return out
+}
+
+// copyDir copies a store, byte by byte.
+func copyDir(t require.TestingT, from, to string) {
+	require.NoError(t, os.MkdirAll(to, 0o700))
+	entries, err := os.ReadDir(from)
+	require.NoError(t, err)
+	for _, e := range entries {
+		copyFile(t, filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
+	}
+}
+
+func copyFile(t require.TestingT, from, to string) {
+	in, err := os.Open(from)
+	require.NoError(t, err)
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	require.NoError(t, err)
+	_, err = io.Copy(out, in)
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+}
+
+// golden compares with a file under the module's testdata, or writes it. What
+// stands in format/ is on disks out there and never changes.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("..", "testdata", filepath.FromSlash(name))
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "run the test with -update once")
+	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(got, "\n"), name)
+}
+
+// isRefusal tells the errors of input that is refused.
+func isRefusal(err error) bool { return errors.Is(err, ErrInvalid) || errors.Is(err, ErrTooLarge) }
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
+
+// backwards is a clock that somebody keeps setting back.
+type backwards struct{ calls atomic.Int64 }
+
+func (b *backwards) now() time.Time { return time.Unix(1e9-b.calls.Add(1), 0) }

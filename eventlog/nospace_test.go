@@ -1,0 +1,157 @@
+package eventlog
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// noise is content that no compression shrinks.
+func noise(seed uint64, n int) []byte {
+	out := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	_, _ = r.Read(out)
+	return out
+}
+
+func octets(b []byte) NewEvent {
+	return NewEvent{Type: "user/message", Media: MediaOctets, Content: b}
+}
+
+// fill appends until there is no room and returns how many appends were
+// acknowledged.
+func fill(s *Store, id uuid.UUID, size int) (acked uint64, err error) {
+	for {
+		_, err := s.Append(ctx, Batch{Session: id, Expect: At(acked + 1), Events: []NewEvent{octets(noise(acked, size))}})
+		if err != nil {
+			return acked, err
+		}
+		acked++
+	}
+}
+
+// TestCase24_NoSpace: an append that gets no room is refused and leaves
+// nothing; when room appears the same handle goes on with the next seq.
+func TestCase24_NoSpace(t *testing.T) {
+	for _, max := range []int{1 << 20, 12 << 20} { // below and above the step by which the file grows
+		t.Run(fmt.Sprint(max), func(t *testing.T) {
+			ts := newStore(t, Options{MaxSize: max})
+			id := ts.root(sid(1))
+			acked, err := fill(ts.Store, id, 300_000)
+			require.ErrorIs(t, err, ErrNoSpace)
+			require.NotErrorIs(t, err, ErrOutcomeUnknown)
+			require.NotZero(t, acked)
+			info, err := os.Stat(filepath.Join(ts.dir, journalFile))
+			require.NoError(t, err)
+			require.LessOrEqual(t, info.Size(), int64(max), "the limit is the file's")
+
+			row, err := ts.Row(id)
+			require.NoError(t, err)
+			require.Equal(t, acked+1, row.Head)
+			seqs, holes := ts.seqs(id)
+			require.Equal(t, upTo(acked+1), seqs)
+			require.Empty(t, holes)
+			_, err = ts.Append(ctx, Batch{Session: id, Expect: At(acked + 1), Events: []NewEvent{octets(noise(1, 600_000))}})
+			require.ErrorIs(t, err, ErrNoSpace, "it stays refused")
+
+			ts.journal.db.MaxSize = max + (8 << 20)
+			res, err := ts.Append(ctx, Batch{Session: id, Expect: At(acked + 1), Events: []NewEvent{octets(noise(1, 300_000))}})
+			require.NoError(t, err, "room appeared: no restart is needed")
+			require.Equal(t, acked+2, res.LastSeq)
+			require.NoError(t, ts.Close())
+			requireSound(t, ts.dir)
+		})
+	}
+}
+
+// TestCase24_NoSpaceFailsTheGroup: of a group that does not fit nothing is
+// acknowledged, and each caller is told.
+func TestCase24_NoSpaceFailsTheGroup(t *testing.T) {
+	ts := newStore(t, Options{MaxSize: 2 << 20})
+	a, b := ts.root(sid(1)), ts.root(sid(2))
+	var pending []*Pending
+	for i := range 40 {
+		for _, id := range []uuid.UUID{a, b} {
+			p, err := ts.AppendAsync(ctx, Batch{Session: id, Expect: Any(), Events: []NewEvent{octets(noise(uint64(i), 100_000))}})
+			require.NoError(t, err)
+			pending = append(pending, p)
+		}
+	}
+	acked := map[uuid.UUID]uint64{a: 1, b: 1}
+	refused := 0
+	for _, p := range pending {
+		res, err := p.Wait(ctx)
+		if err != nil {
+			require.ErrorIs(t, err, ErrNoSpace)
+			refused++
+			continue
+		}
+		require.Equal(t, acked[res.Session]+1, res.LastSeq, "no seq was used up by a refused append")
+		acked[res.Session]++
+	}
+	require.NotZero(t, refused)
+	for id, head := range acked {
+		row, err := ts.Row(id)
+		require.NoError(t, err)
+		require.Equal(t, head, row.Head)
+	}
+}
+
+func init() {
+	roles["limited"] = func() {
+		signal.Ignore(syscall.SIGXFSZ) // as a program that appends has to
+		s, err := Open(ctx, os.Getenv("STORE"), Options{})
+		exitOn(err)
+		st, err := s.Stats()
+		exitOn(err)
+		var limit unix.Rlimit
+		exitOn(unix.Getrlimit(unix.RLIMIT_FSIZE, &limit))
+		limit.Cur = uint64(st.JournalBytes + 512<<10)
+		exitOn(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+		acked, err := fill(s, sid(1), 100_000)
+		if !errors.Is(err, ErrNoSpace) {
+			exitOn(fmt.Errorf("want ErrNoSpace, got %w", err))
+		}
+		limit.Cur = limit.Max
+		exitOn(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+		res, err := s.Append(ctx, Batch{Session: sid(1), Expect: At(acked + 1), Events: []NewEvent{text("room again")}})
+		exitOn(err)
+		exitOn(s.Close())
+		fmt.Println(acked, res.LastSeq)
+	}
+}
+
+// exitOn ends a process that plays a role.
+func exitOn(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// TestCase24_FileSizeLimit: the same with a limit that the kernel enforces, in
+// the middle of a commit.
+func TestCase24_FileSizeLimit(t *testing.T) {
+	ts := newStore(t)
+	ts.root(sid(1))
+	require.NoError(t, ts.Close())
+	h := startHelper(t, "limited", "STORE="+ts.dir)
+	var acked, last uint64
+	line := h.line()
+	_, err := fmt.Sscan(line, &acked, &last)
+	require.NoError(t, err, line)
+	require.NoError(t, h.cmd.Wait(), line)
+	require.Equal(t, acked+2, last)
+	ts.open()
+	seqs, _ := ts.seqs(sid(1))
+	require.Equal(t, upTo(last), seqs)
+}
