@@ -92,6 +92,10 @@ func (v *View) Policy(session uuid.UUID) ([]Event, error) {
 	return policyChain(e, v.st)
 }
 
+// Whole reports whether every frame of the journal could be attributed to a
+// session. If not, that a name is absent proves nothing. Errors: ErrCorrupt.
+func (v *View) Whole() error { return v.st.s.st.whole() }
+
 // ByExternal finds the session of another system's id, or uuid.Nil.
 func (v *View) ByExternal(hash Hash) (uuid.UUID, error) { return v.st.byName(name{nameExternal, hash}) }
 

@@ -103,7 +103,7 @@ func (s *Store) commit(group []*unit) {
 	outcome, err := s.journal.write(func(tx *bolt.Tx) error {
 		st = newStage(s, tx)
 		for i, u := range group {
-			if st.bytes > groupBytes {
+			if st.bytes > s.opts.groupBytes {
 				answers[i].err = errDeferred
 				continue
 			}

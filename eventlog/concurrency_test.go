@@ -82,9 +82,9 @@ func TestAnyIsGapless(t *testing.T) {
 // committed in that order, also when a group is too large for a transaction
 // and a part of it is put off.
 func TestOrderOfOneGoroutine(t *testing.T) {
-	ts := newStore(t)
+	ts := newStore(t, Options{groupBytes: 100_000})
 	a, b := ts.root(sid(1)), ts.root(sid(2))
-	large := noise(1, groupBytes/5)
+	large := noise(1, 30_000)
 	var pending []*Pending
 	ts.inOneGroup(func() {
 		for i := range 24 {
@@ -247,7 +247,9 @@ func TestLongRunCrossesFlushes(t *testing.T) {
 	st, err := ts.Stats()
 	require.NoError(t, err)
 	require.LessOrEqual(t, st.Lag, uint64(maxLagFrames+groupUnits))
-	require.Less(t, st.Lag, st.Frames, "it was flushed on the way")
+	if !testing.Short() { // the short run may end before the background flush does
+		require.Less(t, st.Lag, st.Frames, "it was flushed on the way")
+	}
 	before := ts.rows()
 	require.NoError(t, ts.Close())
 	rebuilt, err := Reindex(ctx, ts.dir, Options{})

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,7 +34,7 @@ func init() {
 					size := n % 5
 					events := []NewEvent{text(fmt.Sprintf("first of %d", size+1))}
 					for k := range size {
-						events = append(events, octets(noise(uint64(k), 300*k*k)))
+						events = append(events, octets(noise(uint64(k), 100*k*k)))
 					}
 					res, err := s.Append(ctx, Batch{Session: id, Expect: Any(), Events: events})
 					exitOn(err)
@@ -70,9 +69,11 @@ func TestKilledWriter(t *testing.T) {
 	for round := range rounds {
 		require.NoError(t, ts.Close())
 		h := startHelper(t, "write", "STORE="+ts.dir)
-		time.AfterFunc(time.Duration(20+7*round)*time.Millisecond, func() { _ = h.cmd.Process.Kill() })
 		hashes := map[int]string{}
-		for h.lines.Scan() {
+		for lines := 0; h.lines.Scan(); lines++ {
+			if lines == 5*round {
+				_ = h.cmd.Process.Kill() // while others of its goroutines wait for a sync
+			}
 			f := strings.Fields(h.lines.Text())
 			require.Len(t, f, 3, "a line is cut off: %q", h.lines.Text())
 			if f[0] == "child" {
@@ -113,9 +114,7 @@ func TestKilledWriter(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, report.Findings, "round %d", round)
 	}
-	for i, head := range heads {
-		require.Greater(t, head, uint64(1), "session %d was never written", i)
-	}
+	require.NotContains(t, heads, uint64(0), "a session was never written")
 }
 
 // requireWholeBatches reads back what the first event of each batch says

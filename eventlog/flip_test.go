@@ -143,7 +143,7 @@ func pagesOf(t *testing.T, path string) int {
 func TestCase26_FlippedBytes(t *testing.T) {
 	original := flipStore(t)
 	want := truth(t, original.dir)
-	perPage := 8
+	perPage := 4
 	if testing.Short() {
 		perPage = 2
 	}
@@ -195,16 +195,22 @@ func TestFlippedIndexIsRebuilt(t *testing.T) {
 	want := truth(t, original.dir)
 	dir := filepath.Join(t.TempDir(), "copy")
 	r := rand.New(rand.NewPCG(3, 4))
-	runs := 100
+	pages := pagesOf(t, filepath.Join(original.dir, indexFile))
+	step := 1
 	if testing.Short() {
-		runs = 10
+		step = 3
 	}
 	defer func(was int64) { verifyAtOpen = was }(verifyAtOpen)
 	for _, verifyAtOpen = range []int64{verifyAtOpen, 0} {
 		noticed, failed := 0, 0
-		for range runs {
+		for i := 0; i < 2*pages; i += step {
 			copyDir(t, original.dir, dir)
-			offset := r.IntN(pagesOf(t, filepath.Join(dir, indexFile)) * os.Getpagesize())
+			offset := i / 2 * os.Getpagesize()
+			if i%2 == 0 {
+				offset += 10 // the count of entries
+			} else {
+				offset += r.IntN(os.Getpagesize())
+			}
 			flipFile(t, filepath.Join(dir, indexFile), offset)
 			s, err := Open(ctx, dir, Options{})
 			require.NoError(t, err, "byte %d", offset)
@@ -225,7 +231,8 @@ func TestFlippedIndexIsRebuilt(t *testing.T) {
 			require.NoError(t, s.Close())
 			requireSound(t, dir)
 		}
-		require.Positive(t, noticed)
-		require.Equal(t, verifyAtOpen == 0, failed > 0)
+		if step == 1 { // each page in use was hit
+			require.Positive(t, noticed+failed)
+		}
 	}
 }

@@ -87,7 +87,7 @@ func TestIndexChangesNoAnswer(t *testing.T) {
 		{"gone", "", func() { require.NoError(t, os.Remove(db)) }},
 		{"empty", "", func() { require.NoError(t, os.Truncate(db, 0)) }},
 		{"behind", "", func() { copyFile(t, filepath.Join(early, indexFile), db) }},
-		{"covering nothing", "", func() {
+		{"without the word on what it covers", "index not used: index damaged; run reindex: corrupt: index: rows: want 0 rows, got 5", func() {
 			changeDB(t, db, func(tx *bolt.Tx) error { return tx.DeleteBucket(bucketMeta) })
 		}},
 		{"no database", "index not used: ", func() { require.NoError(t, os.WriteFile(db, make([]byte, 100_000), 0o600)) }},

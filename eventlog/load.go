@@ -256,6 +256,19 @@ func guessFrame(raw []byte) (f frame, ok bool) {
 	return f, c.fail == "" && f.first > 0
 }
 
+// whole is nil if no frame was lost without a trace of its session.
+func (s *state) whole() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.unsure != "" {
+		return &CorruptError{Reason: s.unsure}
+	}
+	if n := len(s.lost); n > 0 {
+		return &CorruptError{Position: s.lost[n-1], HasPosition: true, Reason: "a frame was lost here, and nothing says of which session"}
+	}
+	return nil
+}
+
 // doubt reports whether a frame was lost that could have been the session's newest.
 func (s *state) doubt(row *Row) error {
 	s.mu.RLock()

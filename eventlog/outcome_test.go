@@ -141,6 +141,9 @@ func TestFailedCommitAnswersTheWholeGroup(t *testing.T) {
 // TestIndexThatCannotBeWritten costs memory and the next open, and no event:
 // appends go on beyond the lag at which they would wait for the index.
 func TestIndexThatCannotBeWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	ts := newStore(t)
 	id := ts.root(sid(1))
 	hookWrites(ts.st.index.db, func(int64, func() (int, error)) (int, error) { return 0, syscall.ENOSPC })

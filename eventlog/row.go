@@ -342,13 +342,17 @@ func (r *Row) usage(f Facts) {
 	}
 	seen := append(slices.Clip(r.UsageSeen), id)
 	r.UsageSeen = seen[max(0, len(seen)-usageWindow):]
-	r.Usage.Input += f.Uint("input")
-	r.Usage.Output += f.Uint("output")
-	r.Usage.CacheRead += f.Uint("cache_read")
-	r.Usage.CacheWrite += f.Uint("cache_write")
-	r.Usage.CostMicros += f.Uint("cost_micros")
+	r.Usage.Input = added(r.Usage.Input, f.Uint("input"))
+	r.Usage.Output = added(r.Usage.Output, f.Uint("output"))
+	r.Usage.CacheRead = added(r.Usage.CacheRead, f.Uint("cache_read"))
+	r.Usage.CacheWrite = added(r.Usage.CacheWrite, f.Uint("cache_write"))
+	r.Usage.CostMicros = added(r.Usage.CostMicros, f.Uint("cost_micros"))
 	r.Usage.Of++
 }
+
+// added adds, and stays at the largest number that facts can hold: a sum that
+// wrapped would read as little.
+func added(a, b uint64) uint64 { return min(a+min(b, maxInteger), maxInteger) }
 
 // LastActivity is the time of the last event, a claim of the store's clock.
 func (r *Row) LastActivity() time.Time { return time.Unix(0, r.LastTime).UTC() }

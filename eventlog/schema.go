@@ -3,6 +3,7 @@ package eventlog
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // fieldKind is what a fact's value must be.
@@ -125,6 +126,11 @@ func checkFacts(typ string, facts Facts) error {
 		}
 		if !codePattern.MatchString(name) {
 			return invalidf("%s: facts/%.60q: want a name of letters, digits or _.:/@+#=-", typ, name)
+		}
+		for field := range spec.fields {
+			if strings.EqualFold(field, name) {
+				return invalidf("%s: facts/%s: unknown; is it %s?", typ, name, field)
+			}
 		}
 		if err := checkPlain(name, v); err != nil {
 			return invalidf("%s: facts/%v", typ, err)

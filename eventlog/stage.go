@@ -300,6 +300,12 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 		if c.Parent != uuid.Nil {
 			linked(linkKey{c.Parent, ev.Session}, link{})
 		}
+	case TypeDelegationStarted:
+		// The child's log says the same. Both count, so that a child whose
+		// first frame was lost still leads to its own descendants.
+		if ev.Source == SourceDelegation {
+			linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{})
+		}
 	case TypeDelegationGranted:
 		// An imported receipt names no key: a caller that retries under it would
 		// be led to the foreign log and take its policy for the child's.

@@ -24,7 +24,8 @@ type Options struct {
 	Clock    func() time.Time // nil: time.Now. A claim in events, never order
 	Command  string           // named to processes that find the store locked
 
-	fresh bool // do not use the index that is there
+	fresh      bool   // do not use the index that is there
+	groupBytes uint64 // bytes after which a transaction is closed; 0: groupBytes
 }
 
 // Store is an open store. All methods may be called concurrently.
@@ -61,6 +62,9 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	limits, err := opts.Limits.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if opts.groupBytes == 0 {
+		opts.groupBytes = groupBytes
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now

@@ -226,19 +226,25 @@ func TestUnitFrameLimit(t *testing.T) {
 
 // TestLargestUnit: ten thousand frames are one unit, and one more is refused.
 func TestLargestUnit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	ts := newStore(t)
-	list := make([]Batch, MaxUnitFrames+1)
-	for i := range list {
-		list[i] = Batch{Session: sid(i), Events: rootEvents(sid(i), "x")}
+	frames := func(session, n int) Batch { // events that alternate have a frame each
+		kinds := []NewEvent{{Type: TypeSessionTitled}, {Type: TypePolicyNarrowed, Facts: NarrowedFacts(policy.Top(), "operator")}}
+		b := Batch{Session: ts.root(sid(session)), Expect: Any()}
+		for i := range n {
+			b.Events = append(b.Events, kinds[i%2])
+		}
+		return b
 	}
-	_, err := ts.transact(EntryCreate, list...)
+	unit := []Batch{frames(1, 4000), frames(2, 4000), frames(3, 2001)}
+	_, err := ts.transact(EntryOperator, unit...)
 	require.Equal(t, &TooLargeError{What: "frames of an atomic unit", Limit: 10000, Size: 10001}, err)
-	_, err = ts.transact(EntryCreate, list[:MaxUnitFrames]...)
+	unit[2].Events = unit[2].Events[1:]
+	_, err = ts.transact(EntryOperator, unit...)
 	require.NoError(t, err)
-	require.Equal(t, uint64(MaxUnitFrames-1), ts.frames()[0].framesLeft)
+	require.Equal(t, uint64(MaxUnitFrames-1), ts.frames()[3].framesLeft)
+	row, err := ts.Row(sid(3))
+	require.NoError(t, err)
+	require.Equal(t, uint64(2001), row.Head)
 }
 
 // TestLargeBatchIsSplit: facts of 4,096 events don't fit a frame. The batch

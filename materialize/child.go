@@ -246,6 +246,9 @@ func (b *builder) plan(v *eventlog.View) ([]eventlog.Batch, error) {
 		if id, err := v.ByKey(key); err != nil || id != uuid.Nil {
 			return nil, b.found(v, id, err)
 		}
+		if err := v.Whole(); err != nil { // the child may be there, and its frame lost
+			return nil, err
+		}
 	}
 	if b.spent != nil {
 		return nil, b.spent

@@ -75,6 +75,9 @@ func Root(ctx context.Context, s *eventlog.Store, r RootRequest) (Session, error
 				return nil, inUse(fmt.Sprintf("external id %s:%s is session %s", r.System, r.External, other), err)
 			}
 		}
+		if children, err := v.Children(id); err != nil || len(children) > 0 {
+			return nil, inUse("an imported log names session "+id.String()+" as its parent", err)
+		}
 		c.Root = id
 		events[0].Facts = c.Facts()
 		return []eventlog.Batch{{Session: id, Events: events}}, nil

@@ -193,6 +193,8 @@ func TestCase23_TheOlderActivationIsFenced(t *testing.T) {
 		require.NoError(t, err)
 		_, err = replay.End(f.ctx, f.Store, child, young.Epoch, "released")
 		require.ErrorIs(t, err, eventlog.ErrFenced)
+		_, err = replay.Claim(f.ctx, f.Store, child, young.Epoch)
+		require.ErrorIs(t, err, eventlog.ErrFenced, "also with nothing to claim")
 		row := f.row(child)
 		require.Equal(t, eventlog.StatusIdle, row.Status(f.Store.Boot()))
 		f.say(child, 0, event(t, "user/message"))

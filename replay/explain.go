@@ -129,6 +129,8 @@ func rule(e *Effective, field string, by policy.Cause) string {
 		return "switched by the session itself within its bound, " + where
 	case by.Source == policy.SourceClaimed:
 		return "claimed by a parent outside the store, " + where
+	case by.Source == policy.SourceImport && by.Origin.Seq == 1:
+		return "assumed, since no event of the imported log states it: absence is no permission, and the log is evidence and never authority"
 	case by.Source == policy.SourceImport:
 		return "stated by an imported log, which is evidence and never authority, " + where
 	case by.Source == policy.SourceDefault && e.Kind == eventlog.KindChild:

@@ -130,6 +130,33 @@ func TestCase19_AnIndexRowThatLies(t *testing.T) {
 	})
 }
 
+// TestAKeyThatLeadsElsewhere: a name of the index leads from an idempotency
+// key to a foreign log, or to another parent's child. A caller that retries
+// gets no policy but an error.
+func TestAKeyThatLeadsElsewhere(t *testing.T) {
+	f := newFixture(t)
+	f.damaged = true
+	root, other := f.rootWith(policy.ReadOnly), f.rootWith(policy.DangerFullAccess)
+	r := materialize.Request{Key: "run 4, call 7"}
+	child := f.childOf(root, r).ID
+	for _, elsewhere := range []uuid.UUID{f.forge(root, r.Key), f.childOf(other, r).ID, other} {
+		f.fillIndex(root)
+		hash := eventlog.KeyHash(root, r.Key)
+		f.editIndex(func(tx *bolt.Tx) {
+			b, name := tx.Bucket([]byte("names")), append([]byte{'k'}, hash[:]...)
+			require.NotEmpty(t, b.Get(name))
+			putSealed(t, b, name, elsewhere[:])
+		})
+		f.open(eventlog.Options{})
+		made, err := materialize.Delegate(f.ctx, f.Store, root, snapshot.Options{}, r)
+		require.ErrorIs(t, err, eventlog.ErrEvidence)
+		require.Equal(t, materialize.Session{}, made)
+		require.True(t, f.reported())
+		f.dropIndexAndReopen()
+		require.Equal(t, child, f.childOf(root, r).ID)
+	}
+}
+
 // TestCase64_APolicyEventsIndexRowIsGone: the index lost what leads to a
 // narrowing, or leads somewhere else. The chain of policy seqs finds the
 // narrowing, or the policy is refused. It is never the wider one.

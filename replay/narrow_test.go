@@ -132,9 +132,9 @@ func TestNarrowCutsEveryComponent(t *testing.T) {
 	root := f.root(materialize.RootRequest{Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/var/data", "/opt/cache"}, Network: &on}})
 	child := f.child(root).ID
 	steps := []policy.Setting{
-		{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/var/data/in", "/opt"}, Network: &on},
-		{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/var", "/opt/cache"}, Network: &off},
-		{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/var", "/opt/cache"}, Network: &on, ExcludeSlashTmp: true},
+		{Mode: policy.WorkspaceWrite, WritableRoots: []string{workspace, "/var/data/in", "/opt"}, Network: &on},
+		{Mode: policy.WorkspaceWrite, WritableRoots: []string{workspace, "/var", "/opt/cache"}, Network: &off},
+		{Mode: policy.WorkspaceWrite, WritableRoots: []string{workspace, "/var", "/opt/cache"}, Network: &on, ExcludeSlashTmp: true},
 	}
 	var seqs []uint64
 	for _, s := range steps {

@@ -143,9 +143,12 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 	var f folder
 	skipped := map[string]*Skipped{}
 	var last *eventlog.Event
-	err := s.Replay(ctx, out.Row.Session, false, func(ev *eventlog.Event) error {
+	err := s.Replay(ctx, out.Row.Session, true, func(ev *eventlog.Event) error {
 		if ev.Seq > out.Row.Head {
 			return nil // appended since
+		}
+		if ev.ContentErr != nil {
+			return ev.ContentErr
 		}
 		last = ev
 		if err := f.event(ev); err != nil {

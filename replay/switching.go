@@ -76,9 +76,9 @@ func cause(src policy.Source, session uuid.UUID, seq uint64) policy.Cause {
 // Narrowing is an order to hold less, for ever.
 type Narrowing struct {
 	Session uuid.UUID
-	Ceiling policy.Setting
-	Reason  string // free text; content
-	Subtree bool   // every descendant too, those created meanwhile included
+	Ceiling policy.Setting // its roots, if it names any, stand instead of the workspace
+	Reason  string         // free text; content
+	Subtree bool           // every descendant too, those created meanwhile included
 }
 
 // Narrowed is what a narrowing did to one session. Skipped says why nothing
@@ -119,7 +119,11 @@ func Narrow(ctx context.Context, s *eventlog.Store, n Narrowing) ([]Narrowed, er
 		if err != nil {
 			return nil, err
 		}
-		ceiling, err := n.Ceiling.Resolve(e.WorkspaceRoot)
+		workspace := e.WorkspaceRoot
+		if len(n.Ceiling.WritableRoots) > 0 {
+			workspace = "" // named roots are the ceiling, not an addition to the workspace
+		}
+		ceiling, err := n.Ceiling.Resolve(workspace)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +148,8 @@ func Narrow(ctx context.Context, s *eventlog.Store, n Narrowing) ([]Narrowed, er
 			case errors.Is(err, eventlog.ErrEvidence):
 				out = append(out, Narrowed{Session: id, Skipped: SkipEvidence})
 				continue
-			case errors.Is(err, eventlog.ErrPolicyUnreadable):
+			case errors.Is(err, eventlog.ErrPolicyUnreadable), errors.Is(err, eventlog.ErrCorrupt), errors.Is(err, eventlog.ErrNotFound):
+				// A child that its parent's log names and whose own log is gone.
 				out = append(out, Narrowed{Session: id, Skipped: SkipUnreadable})
 				continue
 			case err != nil:

@@ -204,7 +204,11 @@ func (w *world) switched(m *msession) {
 
 func (w *world) narrowed(m *msession) {
 	n := replay.Narrowing{Session: m.id, Ceiling: genSetting().Draw(w.t, "ceiling"), Reason: "drawn", Subtree: rapid.Bool().Draw(w.t, "subtree")}
-	b := stated(n.Ceiling, m.workspace)
+	workspace := m.workspace
+	if len(n.Ceiling.WritableRoots) > 0 {
+		workspace = "" // named roots stand instead of it
+	}
+	b := stated(n.Ceiling, workspace)
 	targets := []*msession{m}
 	if n.Subtree {
 		targets = m.subtree()

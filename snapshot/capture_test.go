@@ -27,7 +27,7 @@ func TestWhatIsCaptured(t *testing.T) {
 		}
 		return id
 	}
-	a, b := policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/a"}}, policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/b"}}
+	a, b := policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/srv/project", "/a"}}, policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/srv/project", "/b"}}
 	for name, c := range map[string]struct {
 		parent  uuid.UUID
 		present *policy.Defaults

@@ -55,8 +55,8 @@ func TestCase51_ANarrowingAfterTheCapture(t *testing.T) {
 		"an override":             {materialize.RootRequest{Sandbox: full}, nil, []policy.Setting{{Mode: policy.ReadOnly}}, readOnly()},
 		"no override":             {materialize.RootRequest{Default: full}, nil, []policy.Setting{{Mode: policy.ReadOnly}}, readOnly()},
 		"no override, wide again": {materialize.RootRequest{}, nil, []policy.Setting{{Mode: policy.WorkspaceWrite}}, readOnly()},
-		"two of them": {materialize.RootRequest{Sandbox: full}, nil, []policy.Setting{{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/a"}},
-			{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/b"}}}, ww},
+		"two of them": {materialize.RootRequest{Sandbox: full}, nil, []policy.Setting{{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/srv/project", "/a"}},
+			{Mode: policy.WorkspaceWrite, WritableRoots: []string{"/srv/project", "/b"}}}, ww},
 		"a tighter default in force": {materialize.RootRequest{Default: full}, &policy.Defaults{Sandbox: readOnly()}, []policy.Setting{{Mode: policy.WorkspaceWrite}}, readOnly()},
 	} {
 		root := f.root(c.r)

@@ -57,7 +57,8 @@ stdin. All lines are one atomic batch.
   content         any JSON; its bytes are kept exactly as they stand
   content_text    text
   content_base64  bytes
-  id              a UUID, for retries: the same id and body are stored once
+  id              a UUID, for retries: the same id and body at its --expect place, or among
+                  the session's last 256 events, are stored once
   ignorable       true if a reader that does not know the type may skip it
 
 An event has at most one content. Facts can't be redacted, so free text is

@@ -200,7 +200,7 @@ func (d *demo) secondProcess(ctx context.Context) error {
 	}
 	d.out.Table([]term.Column{{Title: "   "}, {Title: fmt.Sprintf("process %d, before", os.Getpid())}, {Title: fmt.Sprintf("process %d, after", pid)}, {Title: ""}}, [][]term.Text{
 		row("sandbox", string(was.Sandbox.Mode)+" "+place(was), string(is.Sandbox.Mode)+" "+place(is)),
-		row("network", fmt.Sprint(was.Sandbox.Network), fmt.Sprint(is.Sandbox.Network)),
+		row("network", network(was), network(is)),
 		row("approvals", string(was.Approvals.Policy), string(is.Approvals.Policy)),
 		row("set by", d.origin(was), d.origin(is)),
 		row("head", fmt.Sprintf("seq %d, %s", d.head.Head, wire.Hex(d.head.Hash)[:12]), fmt.Sprintf("seq %d, %s", resumed.Head.Seq, resumed.Head.Hash[:12])),
@@ -316,6 +316,13 @@ func place(p wire.Policy) string {
 		names = append(names, "…/"+filepath.Base(root))
 	}
 	return strings.Join(names, " ")
+}
+
+func network(p wire.Policy) string {
+	if p.Sandbox.Network {
+		return "on"
+	}
+	return "off"
 }
 
 func (d *demo) origin(p wire.Policy) string {

@@ -126,6 +126,7 @@ closed ones; they are listed with the reason.`),
 		},
 	}
 	sandbox.add(cmd, "the ceiling")
+	cmd.Flags().Lookup("writable-root").Usage = "with --sandbox workspace-write: a directory that stays writable, instead of the workspace (may be repeated)"
 	cmd.Flags().StringVar(&n.Reason, "reason", "", "why, for the record (required)")
 	cmd.Flags().BoolVar(&n.Subtree, "subtree", false, "every descendant too")
 	_ = cmd.MarkFlagRequired("sandbox") // both fail for a flag that does not exist

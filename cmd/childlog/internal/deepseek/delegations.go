@@ -128,7 +128,7 @@ func (n *notes) delegatedSandbox() importer.Fact {
 	return importer.Fact{Mark: importer.Absent}
 }
 
-func (n *notes) captured() *stated1 {
+func (n *notes) captured() *setting {
 	pin := n.pin().Seq
 	for i := range n.sandboxes {
 		if s := &n.sandboxes[i]; s.claimed == eventlog.ClaimedDelegation && (pin == 0 || s.seq < pin) {

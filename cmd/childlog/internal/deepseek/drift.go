@@ -35,7 +35,7 @@ type addDrift func(field string, before, after importer.Fact, detail string)
 
 func (n *notes) sandboxDrift(d *importer.Delegation, add addDrift) {
 	captured := n.captured()
-	var last *stated1
+	var last *setting
 	switches := 0
 	for i := range n.sandboxes {
 		if s := &n.sandboxes[i]; captured == nil || s.seq != captured.seq {

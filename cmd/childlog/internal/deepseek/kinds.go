@@ -296,5 +296,7 @@ func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
 func bytesText(n int64) string { return strconv.FormatInt(n, 10) + " bytes" }
 
-// at0 names the place of a line in the file.
-func at0(offset int64) string { return "line at byte offset " + strconv.FormatInt(offset, 10) + ": " }
+// offsetText names the place of a line in the file.
+func offsetText(offset int64) string {
+	return "line at byte offset " + strconv.FormatInt(offset, 10) + ": "
+}

@@ -114,7 +114,7 @@ func (m *mapper) read(line importer.Line) mapped {
 	}
 	if err := eventlog.CheckJSON(line.Bytes); err != nil {
 		m.kept.Unreadable++
-		m.report(importer.CodeUnreadable, line.Number, at0(line.Offset)+err.Error())
+		m.report(importer.CodeUnreadable, line.Number, offsetText(line.Offset)+err.Error())
 		return mapped{bad: true, span: 1, event: keep(lineUnreadable, eventlog.MediaOctets, line.Bytes)}
 	}
 	doc := jsontext.Value(bytes.TrimSpace(line.Bytes))

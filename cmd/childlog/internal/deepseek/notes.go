@@ -21,8 +21,8 @@ type notes struct {
 	label      string
 	provider   string
 	mode       string
-	sandboxes  []stated1 // the session's own, in order
-	approvals  []stated1
+	sandboxes  []setting // the session's own, in order
+	approvals  []setting
 	told       importer.Told
 	calls      []call
 	byCall     map[string]int // open ones, into calls
@@ -31,8 +31,8 @@ type notes struct {
 	overflow   bool
 }
 
-// stated1 is a policy value that a log states.
-type stated1 struct {
+// setting is a policy value that a log states.
+type setting struct {
 	raw     string
 	claimed string
 	value   policy.Sandbox // of a sandbox
@@ -79,11 +79,11 @@ func (n *notes) line(out *mapped, line importer.Line, seq uint64) {
 	case "sandbox/mode":
 		ev := n.policyEvent(out, line, seq)
 		v, _ := eventlog.ParseSandbox(&ev)
-		n.sandboxes = keepStated(n.sandboxes, stated1{raw: string(v.Mode), claimed: eventlog.Claimed(&ev), value: v, seq: seq})
+		n.sandboxes = keepStated(n.sandboxes, setting{raw: string(v.Mode), claimed: eventlog.Claimed(&ev), value: v, seq: seq})
 	case "approval/policy":
 		ev := n.policyEvent(out, line, seq)
 		a, _ := eventlog.ParseApproval(&ev)
-		n.approvals = keepStated(n.approvals, stated1{raw: string(a), claimed: eventlog.Claimed(&ev), seq: seq})
+		n.approvals = keepStated(n.approvals, setting{raw: string(a), claimed: eventlog.Claimed(&ev), seq: seq})
 	case "subagent/descriptor":
 		if !n.described {
 			n.described = true
@@ -114,7 +114,7 @@ func (n *notes) policyEvent(out *mapped, line importer.Line, seq uint64) eventlo
 }
 
 // keepStated keeps the first ones and always the last.
-func keepStated(list []stated1, s stated1) []stated1 {
+func keepStated(list []setting, s setting) []setting {
 	if len(list) >= maxPolicy {
 		list[len(list)-1] = s
 		return list
