@@ -276,6 +276,9 @@ func (b *builder) plan(v *eventlog.View) ([]eventlog.Batch, error) {
 	} else if !errors.Is(err, eventlog.ErrNotFound) {
 		return nil, err
 	}
+	if children, err := v.Children(b.id); err != nil || len(children) > 0 {
+		return nil, inUse("an imported log names session "+b.id.String()+" as its parent", err)
+	}
 	granted, err := b.receipt(v, sandbox, key)
 	if err != nil {
 		return nil, err
