@@ -204,6 +204,14 @@ func TestFrameRefusals(t *testing.T) {
 		_, err := decodeFrame(appendFrame(nil, &f))
 		require.ErrorContains(t, err, c.want, c.name)
 	}
+	header := func(p *pending) error { return decodeHeader(appendHeader(nil, p, 1, 0), new(Event)) }
+	require.ErrorContains(t, header(&pending{typ: "a/b", media: MediaText, content: make([]byte, MaxContent+1)}), "content length: want at most 16777216, got 16777217")
+	require.ErrorContains(t, header(&pending{typ: "a/b", media: 4}), "media: want 1 to 3, got 4")
+	require.ErrorContains(t, header(&pending{typ: "A/b"}), "lower case letters")
+	require.ErrorContains(t, header(&pending{typ: "a/b", facts: Facts{0xc0}}), "want a map")
+	unknown := appendHeader(nil, &pending{typ: "a/b"}, 1, 0)
+	unknown[1] = 0x80
+	require.ErrorContains(t, decodeHeader(unknown, new(Event)), "flags: unknown bits in 0x80")
 	raw := appendFrame(nil, &ok)
 	raw[8] = 2
 	_, err := decodeFrame(reseal(raw))

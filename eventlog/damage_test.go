@@ -81,8 +81,10 @@ func TestCase29_MissingEvent(t *testing.T) {
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.Equal(t, 12, n, "what came before is sound")
 		require.ErrorContains(t, err, "seq 13 to 13")
-		err = ts.Tail(ctx, id, 1, func(*Event) error { return nil })
+		n = 0
+		err = ts.Tail(ctx, id, 1, func(*Event) error { n++; return nil })
 		require.ErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, 12, n)
 
 		report, err := ts.Check(ctx, CheckOptions{})
 		require.NoError(t, err)
@@ -162,6 +164,10 @@ func TestDamagedHeadFrame(t *testing.T) {
 	}{
 		{"its header names the session", true, 4, flip(-20)},
 		{"its header names nobody", false, 4, flip(12)},
+		{"its header names another session", false, 4, func(b []byte) []byte {
+			a, b2 := sid(1), sid(2)
+			return bytes.Replace(b, b2[:], a[:], 1)
+		}},
 		{"it is gone", false, 4, gone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,6 +182,12 @@ func TestDamagedHeadFrame(t *testing.T) {
 					open(opts)
 					_, _, err := ts.Policy(ctx, b, 0)
 					require.ErrorIs(t, err, ErrPolicyUnreadable, "it was narrowed, and nobody may read it as if it were not")
+					if indexed || c.named {
+						seqs, holes := ts.seqs(b)
+						require.Equal(t, upTo(1), seqs)
+						require.Equal(t, []string{"2-2"}, holes, "it is no log of one event")
+					}
+					require.ErrorIs(t, ts.Replay(ctx, b, false, func(*Event) error { return nil }), ErrCorrupt)
 					_, _, err = ts.Policy(ctx, later, 0)
 					require.NoError(t, err)
 					_, _, err = ts.Policy(ctx, a, 0)

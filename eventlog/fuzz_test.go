@@ -140,7 +140,7 @@ func FuzzPositions(f *testing.F) {
 	f.Add(encodePositions([]byte("key"), []framePos{{1, 1}, {5, 2}})[:4])
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		sealed := seal([]byte("key"), bytes.Clone(raw))
-		list, err := decodePositions([]byte("key"), sealed)
+		list, err := decodePositions([]byte("key"), sealed, len(raw))
 		if err == nil {
 			require.Equal(t, sealed, encodePositions([]byte("key"), list))
 		}

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -56,6 +57,41 @@ func TestShortenedJournal(t *testing.T) {
 	ts := narrowedLast(t)
 	ts.change(bucketJournal, positionKey(6), gone)
 	ts.requireNoPolicy(t)
+}
+
+// TestKeysOutOfOrder: a flipped bit in the key of the last frame makes it look
+// like an early one, and the journal like a short one; in the key of another,
+// it leads searches for those behind it astray. The log is as long as it was,
+// with holes.
+func TestKeysOutOfOrder(t *testing.T) {
+	for position, want := range map[uint64][]uint64{6: upTo(6), 3: upTo(3)} {
+		ts := narrowedLast(t)
+		ts.expectDamage()
+		require.NoError(t, ts.Close())
+		require.NoError(t, removeIndex(ts.dir))
+		path := filepath.Join(ts.dir, journalFile)
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		key := append(positionKey(position), frameMagic...)
+		require.Positive(t, bytes.Count(raw, key))
+		wrong := append(positionKey(position^4), frameMagic...) // 6 becomes 2, 3 becomes 7
+		require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(raw, key, wrong), 0o600))
+		if position == 6 {
+			_, err = Open(ctx, ts.dir, Options{})
+			require.ErrorIs(t, err, ErrCorrupt)
+		}
+		ts.open(Options{ReadOnly: true})
+		seqs, holes := ts.seqs(sid(1))
+		require.Equal(t, want, seqs)
+		if position == 3 {
+			require.Equal(t, []string{"4-4", "5-5", "6-6", "7-7"}, holes)
+		}
+		_, _, err = ts.Policy(ctx, sid(1), 0)
+		require.ErrorIs(t, err, ErrPolicyUnreadable)
+		report, err := ts.Check(ctx, CheckOptions{})
+		require.NoError(t, err)
+		require.Contains(t, report.kinds(), FindMissing)
+	}
 }
 
 // TestWrongSequence: frames that the sequence does not know of, or far fewer

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"childlog/policy"
 )
@@ -296,3 +297,11 @@ func sorted(list []string) []string {
 type backwards struct{ calls atomic.Int64 }
 
 func (b *backwards) now() time.Time { return time.Unix(1e9-b.calls.Add(1), 0) }
+
+func marshalRow(t require.TestingT, row *Row) []byte {
+	raw, err := msgpack.Marshal(row)
+	require.NoError(t, err)
+	return raw
+}
+
+func unmarshalRow(raw []byte, row *Row) error { return msgpack.Unmarshal(raw, row) }

@@ -271,7 +271,7 @@ func newest(tx *bolt.Tx, row *Row) error {
 	}
 	chunk := (row.Frames - 1) / positionsChunk
 	key := posRow(row.Session, chunk)
-	list, err := decodePositions(key, b.Get(key))
+	list, err := decodePositions(key, b.Get(key), positionsChunk)
 	if err != nil {
 		return err
 	}

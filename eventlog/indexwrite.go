@@ -17,15 +17,16 @@ func posRow(session uuid.UUID, chunk uint64) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clone(session[:]), uint32(chunk))
 }
 
-// decodePositions reads one row: pairs of deltas, the first from zero.
-func decodePositions(key, v []byte) ([]framePos, error) {
+// decodePositions reads one row, or its first max positions: pairs of deltas,
+// the first from zero.
+func decodePositions(key, v []byte, max int) ([]framePos, error) {
 	v, err := unseal(key, v, "positions")
 	if err != nil {
 		return nil, err
 	}
 	var out []framePos
 	var at framePos
-	for len(v) > 0 {
+	for len(v) > 0 && len(out) < max {
 		pos, n, err := readUvarint(v)
 		if err != nil {
 			return nil, err
@@ -58,7 +59,7 @@ func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []
 	err = ix.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketPos)
 		chunks := (total + positionsChunk - 1) / positionsChunk
-		read := func(chunk uint64) ([]framePos, error) {
+		read := func(chunk uint64, max int) ([]framePos, error) {
 			var v []byte
 			key := posRow(session, chunk)
 			if b != nil {
@@ -67,7 +68,7 @@ func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []
 			if v == nil {
 				return nil, &CorruptError{Session: session, Reason: fmt.Sprintf("index: positions: row %d of %d is missing", chunk, chunks)}
 			}
-			list, err := decodePositions(key, v)
+			list, err := decodePositions(key, v, max)
 			if err == nil && len(list) == 0 {
 				err = &CorruptError{Session: session, Reason: "index: positions: empty row"}
 			}
@@ -76,7 +77,7 @@ func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []
 		lo, hi := uint64(0), chunks-1 // the last chunk whose first frame starts at or before seq
 		for lo < hi {
 			mid := (lo + hi + 1) / 2
-			list, err := read(mid)
+			list, err := read(mid, 1)
 			if err != nil {
 				return err
 			}
@@ -87,7 +88,7 @@ func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []
 			}
 		}
 		for chunk := lo; chunk < chunks && len(out) < limit; chunk++ {
-			list, err := read(chunk)
+			list, err := read(chunk, positionsChunk)
 			if err != nil {
 				return err
 			}
@@ -205,7 +206,7 @@ func flushPositions(b indexWriter, e *entry) error {
 				return &CorruptError{Session: e.row.Session, Reason: fmt.Sprintf("index: positions: row %d is missing", chunk)}
 			}
 			var err error
-			if have, err = decodePositions(key, v); err != nil {
+			if have, err = decodePositions(key, v, positionsChunk); err != nil {
 				return err
 			}
 			have = have[:held]
