@@ -15,6 +15,9 @@ var (
 	// ErrWidening marks a well-formed switch beyond what the session may ever
 	// hold again. Only a new delegation can grant more.
 	ErrWidening = errors.New("widening")
+
+	// ErrDepth marks a delegation below the deepest place its tree allows.
+	ErrDepth = errors.New("depth exceeded")
 )
 
 // WideningError says which bound refused a sandbox switch, with enough for the
