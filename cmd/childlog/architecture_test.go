@@ -80,8 +80,8 @@ func TestPolicyAndReplayArePure(t *testing.T) {
 	seen := 0
 	for _, pkg := range []string{"policy", "replay"} {
 		eachGoFile(t, filepath.Join(repo, pkg), func(path string, f *ast.File) {
-			if strings.HasSuffix(path, "_test.go") {
-				return
+			if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "policy/scopefs/") {
+				return // scopefs is the one place where a path of a call meets the file system
 			}
 			seen++
 			for _, imp := range imports(t, f) {
