@@ -109,6 +109,31 @@ func (v *View) Consumed(parent, child uuid.UUID) (uint64, error) {
 	return l.Consumed, err
 }
 
+// Sessions lists every session of the store in id order, those of this group
+// included: as many as there are, so it is for rare orders to all of them.
+func (v *View) Sessions() ([]uuid.UUID, error) {
+	set := map[uuid.UUID]bool{}
+	for id := range v.st.group.rows {
+		set[id] = true
+	}
+	for from := uuid.Nil; ; {
+		page, last, err := v.st.s.rowPage(from)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range page {
+			set[row.Session] = true
+		}
+		if last {
+			break
+		}
+		if from = after(page[len(page)-1].Session); from == uuid.Nil {
+			break // the last id there can be
+		}
+	}
+	return sortedIDs(set), nil
+}
+
 // Children lists the session's children, those of this group included.
 func (v *View) Children(parent uuid.UUID) ([]uuid.UUID, error) { return v.st.children(parent) }
 

@@ -29,7 +29,7 @@ var (
 	ErrNotResumable  = errors.New("not resumable")
 	ErrEvidence      = errors.New("evidence is never authority")
 	ErrStaleCapture  = errors.New("stale capture")
-	ErrDepth         = errors.New("depth exceeded")
+	ErrDepth         = policy.ErrDepth
 	ErrOpenTurn      = errors.New("open turn")
 	ErrSessionClosed = errors.New("session closed")
 	ErrWidening      = policy.ErrWidening

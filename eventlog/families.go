@@ -108,6 +108,7 @@ const (
 	EntryOperator                // operator calls: switch, narrow, close, interrupt
 	EntryRuntime                 // harness calls: activation, settle, inbox, notices
 	EntryImport                  // importers: evidence only
+	EntryStore                   // the store's own session: operator rules
 )
 
 // allows reports whether the entry point may write the type with the source.
@@ -142,6 +143,8 @@ func (e Entry) allows(typ string, src Source) bool {
 		return false
 	case EntryImport:
 		return src == SourceImport
+	case EntryStore:
+		return typ == TypeSessionCreated && src == SourceStore || family == "store" && src == SourceOperator
 	}
 	return false
 }
@@ -151,7 +154,7 @@ func (e Entry) defaultSource(typ string) Source {
 	switch e {
 	case EntryDelegation:
 		return SourceDelegation
-	case EntryCreate, EntryOperator:
+	case EntryCreate, EntryOperator, EntryStore:
 		return SourceOperator
 	case EntryImport:
 		return SourceImport

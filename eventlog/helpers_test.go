@@ -145,12 +145,12 @@ func (ts *testStore) root(id uuid.UUID) uuid.UUID {
 // and the parent's delegation/started.
 func childBatches(parent, child, root uuid.UUID, key string) []Batch {
 	created := Created{Kind: KindChild, Parent: parent, Root: root, Depth: 1, MaxDepth: 3, Mode: ModeContinuable, Defaults: readOnlyDefaults()}
-	granted := Granted{Parent: parent, Child: child, Root: root, Depth: 1, MaxDepth: 3, Defaults: readOnlyDefaults(), Key: KeyHash(parent, key)}
-	started := mustFacts(map[string]any{"child": child, "receipt": Digest(granted.Facts())})
+	granted := Granted{Parent: parent, Child: child, Root: root, Depth: 1, MaxDepth: 3, Choices: policy.Choices{Role: policy.RoleGeneral}, Defaults: readOnlyDefaults(), Key: KeyHash(parent, key)}
+	started := mustFacts(map[string]any{"child": child, "receipt": Digest(must(granted.Facts()))})
 	return []Batch{
 		{Session: child, Events: []NewEvent{
 			{Type: TypeSessionCreated, Facts: created.Facts()},
-			{Type: TypeDelegationGranted, Facts: granted.Facts()},
+			{Type: TypeDelegationGranted, Facts: must(granted.Facts())},
 			{Type: TypeSandboxMode, Facts: SandboxFacts(policy.Sandbox{Mode: policy.ReadOnly}.Canonical())},
 			{Type: TypeApprovalPolicy, Facts: ApprovalFacts(policy.Never)},
 		}},
@@ -305,3 +305,11 @@ func marshalRow(t require.TestingT, row *Row) []byte {
 }
 
 func unmarshalRow(raw []byte, row *Row) error { return msgpack.Unmarshal(raw, row) }
+
+// must is for what a test states itself.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -88,6 +88,10 @@ func (s *Store) Consumed(parent, child uuid.UUID) (uint64, error) {
 	return l.Consumed, err
 }
 
+// Whole reports whether every frame of the journal could be attributed to a
+// session. If not, that a session is absent proves nothing. Errors: ErrCorrupt.
+func (s *Store) Whole() error { return s.st.whole() }
+
 // Policy returns a session's policy-bearing events up to and including seq at
 // (0: the head), in order, read from the log by its links. Its cost grows
 // with the number of those events, not with the log. A frame that the index

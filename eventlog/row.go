@@ -11,7 +11,7 @@ import (
 
 // foldVersion numbers the fold below. An index written by another version is
 // rebuilt, never trusted.
-const foldVersion = 1
+const foldVersion = 2
 
 // usageWindow bounds how far apart two records of one usage id may lie and
 // still count once: harnesses repeat a usage record while a response streams.
@@ -60,6 +60,7 @@ type Row struct {
 	Turn, TurnSeq, Step, StepSeq uint64 // the open turn and step, 0 if none
 	Turns, Steps                 uint64 // started, seeds excluded
 	Calls                        uint64
+	Delegations                  uint64 // started from this session
 	OpenCalls                    []OpenCall
 	OpenAsks                     []OpenAsk
 	Inbox                        []Message
@@ -239,6 +240,8 @@ func (r *Row) apply(ev *Event, after Hash) {
 		r.Steps++
 	case TypeStepEnd:
 		r.Step, r.StepSeq = 0, 0
+	case TypeDelegationStarted:
+		r.Delegations++
 	case TypeToolCall:
 		r.Calls++
 		r.openCall(OpenCall{Call: f.Str("call"), Tool: f.Str("tool"), Seq: ev.Seq, Started: true})

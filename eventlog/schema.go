@@ -42,8 +42,7 @@ type typeSpec struct {
 func req(kind fieldKind) fieldSpec { return fieldSpec{kind: kind} }
 func opt(kind fieldKind) fieldSpec { return fieldSpec{kind: kind, optional: true} }
 
-// coreTypes lists every type this version gives a meaning to. Version 0 marks
-// a schema that may still change (delegation/granted and policy/profile).
+// coreTypes lists every type this version gives a meaning to.
 var coreTypes = map[string]typeSpec{
 	TypeSessionCreated: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{
 		"kind": req(aCode), "parent": opt(anID), "parent_seq": opt(anInt), "parent_head": opt(aHash), "root": req(anID),
@@ -53,14 +52,21 @@ var coreTypes = map[string]typeSpec{
 	TypeSessionSettled: {version: 1, strict: true, fields: map[string]fieldSpec{"outcome": req(aCode), "denials": opt(aMap), "usage": opt(aMap)}},
 	TypeSessionClosed:  {version: 1, strict: true, fields: map[string]fieldSpec{"by": req(aCode)}},
 	TypeSessionTitled:  {version: 1, strict: true},
-	TypeDelegationGranted: {version: 0, policy: true, strict: true, fields: map[string]fieldSpec{
-		"schema": req(anInt), "issuer": req(aMap), "parent": req(anID), "child": req(anID), "root": req(anID), "depth": req(anInt),
-		"max_depth": req(anInt), "parent_seq": req(anInt), "parent_head": req(aHash), "capture": req(aHash), "tool_call": opt(aCode),
+	TypeDelegationGranted: {version: ReceiptVersion, policy: true, strict: true, fields: map[string]fieldSpec{
+		"schema": req(anInt), "principal": opt(aMap), "issuer": req(aMap), "parent": req(anID), "child": req(anID), "root": req(anID), "depth": req(anInt),
+		"max_depth": req(anInt), "parent_receipt": opt(aHash), "parent_seq": req(anInt), "parent_head": req(aHash), "capture": req(aHash),
+		"tool_call": opt(aCode), "ceiling": req(aMap), "requested": req(aMap), "granted": req(aMap), "cuts": req(aList), "relied": opt(aList),
+		"denied_tools": req(aList), "operator": req(aMap), "lockdown": req(aList), "inspection": opt(aCode), "merge_policy": opt(aCode),
 		"sandbox": opt(aMap), "defaults": req(aMap), "approvals": req(aCode), "workspace_root": opt(aPath), "not_before": req(anInt),
-		"seed": opt(aMap), "key": opt(aHash)}},
+		"role": req(aCode), "model": opt(aCode), "provider": opt(aCode), "effort": opt(aCode), "background": req(aBool), "palette": req(aMap),
+		"class_table": req(anInt), "seed": opt(aMap), "evidence": req(aMap), "commitments": req(aMap), "fingerprint": req(aHash), "key": opt(aHash)}},
 	TypeDelegationStarted: {version: 1, strict: true, fields: map[string]fieldSpec{"child": req(anID), "tool_call": opt(aCode), "receipt": req(aHash)}},
-	TypePolicyProfile:     {version: 0, policy: true, strict: true, fields: map[string]fieldSpec{"own": opt(aMap), "delegable": opt(aMap), "principal": opt(aMap)}},
-	TypePolicyNarrowed:    {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"ceiling": req(aMap), "by": req(aCode)}},
+	TypePolicyProfile: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"own": req(aMap), "delegable": req(aMap),
+		"explicit": req(aList), "denied_tools": req(aList), "principal": opt(aMap), "role": opt(aPath), "model": opt(aCode), "provider": opt(aCode),
+		"effort": opt(aCode), "background": req(aBool), "palette": req(aMap), "lockdown": req(aList)}},
+	TypeStoreRules: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"digest": req(aHash), "deny_tools": req(aList),
+		"deny_paths": req(aList), "by": req(aCode)}},
+	TypePolicyNarrowed: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"ceiling": req(aMap), "by": req(aCode)}},
 	TypeSandboxMode: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{
 		"mode": req(aCode), "writable_roots": opt(aList), "network": opt(aBool), "exclude_tmpdir_env_var": opt(aBool), "exclude_slash_tmp": opt(aBool),
 		"claimed": opt(aCode)}},

@@ -164,6 +164,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 // closed, fenced, expected seq. (A retry was recognized before; a widening is
 // refused by the plan that switches.) It returns a copy to fold into.
 func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry, error) {
+	if (via == EntryStore) != (b.Session == StoreSession) {
+		return nil, fmt.Errorf("%w: session %s: the store's own session is written by its own calls, and they write no other", ErrUnauthorized, b.Session)
+	}
 	if e == nil {
 		if events[0].typ != TypeSessionCreated {
 			return nil, notFound(b.Session)

@@ -31,7 +31,10 @@ func TestADelegationIsOneUnit(t *testing.T) {
 	top := f.policy(root).Sandbox.Value
 	require.Equal(t, eventlog.Granted{Parent: root, Child: made.ID, Root: root, Depth: 1, MaxDepth: 3, ParentSeq: parent.Head, ParentHead: parent.Hash,
 		Capture: g.Capture, ToolCall: "call-7", Sandbox: &top, Defaults: made.Policy.Defaults, WorkspaceRoot: workspace, NotBefore: g.NotBefore,
-		Key: eventlog.KeyHash(root, "k")}, g)
+		Key: eventlog.KeyHash(root, "k"), Ceiling: policy.TopAuthority(), Requested: g.Requested, Granted: g.Granted,
+		Lockdown: []string{}, Choices: policy.Choices{Role: policy.RoleGeneral}, ClassTable: policy.ClassTableVersion, Evidence: g.Evidence,
+		Commitments: g.Commitments, Fingerprint: policy.FingerprintOf(policy.RoleGeneral, g.Granted).Sum}, g)
+	require.True(t, g.Granted.Equal(policy.TopAuthority()), "an unlimited parent hands on everything that the role is meant for")
 	require.NotZero(t, g.NotBefore)
 	require.Equal(t, eventlog.Digest(receipt.Facts), made.Receipt)
 
@@ -191,7 +194,7 @@ func TestTooManyRoots(t *testing.T) {
 	require.NoError(t, err)
 	c, err := snapshot.Take(f.ctx, f.Store, over.ID, snapshot.Options{})
 	require.NoError(t, err)
-	_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: over.ID, Ceiling: deep, Reason: "r"})
+	_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: over.ID, Sandbox: &deep, Reason: "r"})
 	require.NoError(t, err)
 	_, err = materialize.Child(f.ctx, f.Store, c, materialize.Request{})
 	require.ErrorIs(t, err, eventlog.ErrInvalid)

@@ -37,6 +37,18 @@ type RootRequest struct {
 	Workspace string          // absolute path; the root of workspace-write
 	MaxDepth  int             // 0: DefaultMaxDepth; at most HardMaxDepth
 	Claimed   bool            // stands for a session outside the store: its policy is claimed
+	Profile   *Profile        // what it may do and hand on beside its sandbox; nil: everything
+}
+
+// Profile is what a root may do and hand on.
+type Profile struct {
+	Own       policy.Wish            // what is left open is as wide as can be
+	Delegable *policy.Wish           // nil: as Own; what it leaves open is as wide as can be
+	Explicit  []policy.ExplicitGrant // the terms under which Delegable exceeds Own; the issuer is the profile itself
+	Choices   policy.Choices
+	Principal eventlog.Principal
+	Palette   policy.Palette
+	Lockdown  []string // the deployment's block-edit tools; they bind all children
 }
 
 // Session is what a creation returns.
@@ -80,6 +92,11 @@ func Root(ctx context.Context, s *eventlog.Store, r RootRequest) (Session, error
 		}
 		c.Root = id
 		events[0].Facts = c.Facts()
+		if r.Profile != nil {
+			if events[1].Facts, err = r.Profile.facts(id, v.Now().UnixMilli()); err != nil {
+				return nil, err
+			}
+		}
 		return []eventlog.Batch{{Session: id, Events: events}}, nil
 	})
 	if err != nil {
@@ -143,6 +160,9 @@ func (r *RootRequest) plan() (eventlog.Created, []eventlog.NewEvent, error) {
 		return c, nil, err
 	}
 	events := []eventlog.NewEvent{first}
+	if r.Profile != nil {
+		events = append(events, eventlog.NewEvent{Type: eventlog.TypePolicyProfile}) // facts follow, with the id
+	}
 	if r.Sandbox != nil {
 		value, err := r.Sandbox.Resolve(c.WorkspaceRoot)
 		if err != nil {

@@ -25,6 +25,7 @@ type Drift struct {
 const (
 	DriftDefault         = "default"          // the reader's deployment default is another
 	DriftParentTightened = "parent-tightened" // the parent holds less than it handed down
+	DriftOperatorRules   = "operator-rules"   // the store's rules are others than those captured
 )
 
 // drift compares the session with the reader's default and with the parent.
@@ -41,6 +42,11 @@ func drift(ctx context.Context, s *eventlog.Store, e *Effective, present *policy
 	if e.Parent == uuid.Nil {
 		return out, nil
 	}
+	ruled, err := rulesDrift(ctx, s, e)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, ruled...)
 	parent, err := Policy(ctx, s, e.Parent, 0)
 	if errors.Is(err, eventlog.ErrPolicyUnreadable) || errors.Is(err, eventlog.ErrNotFound) {
 		return append(out, Drift{DriftParentTightened, "sandbox", e.Sandbox.Value.String(), "unreadable", "the parent's present policy can't be read: " + err.Error()}), nil
@@ -52,7 +58,39 @@ func drift(ctx context.Context, s *eventlog.Store, e *Effective, present *policy
 		out = append(out, Drift{DriftParentTightened, "sandbox", mine.String(), its.String(),
 			fmt.Sprintf("the parent has since tightened (%s); a delegated policy changes only by narrow", parent.Sandbox.Cause())})
 	}
+	if own, its := e.Authority.Own, parent.Authority.Delegable; !own.Within(its) {
+		for _, c := range policy.Changes(own, own.Meet(its), policy.RuleParent) {
+			out = append(out, Drift{DriftParentTightened, c.Field, c.From, c.To, "the parent can hand on less by now; a delegated authority changes only by narrow"})
+		}
+	}
 	return out, nil
+}
+
+// rulesDrift compares a child's captured operator rules with the store's
+// present ones. What is new there does not bind the child, and what is gone
+// still does.
+func rulesDrift(ctx context.Context, s *eventlog.Store, e *Effective) ([]Drift, error) {
+	present, err := Rules(ctx, s)
+	if errors.Is(err, eventlog.ErrPolicyUnreadable) {
+		return []Drift{{DriftOperatorRules, "operator", ruleCount(e.Authority.Operator), "unreadable", "the store's present rules can't be read: " + err.Error()}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	captured := e.Authority.Operator
+	if captured.Covers(present) && present.Covers(captured) {
+		return nil, nil
+	}
+	detail := "rules that the store has dropped still bind this session"
+	if !captured.Covers(present) {
+		detail = "rules set after the delegation do not bind this session; narrow with the rules applies them"
+	}
+	return []Drift{{DriftOperatorRules, "operator", ruleCount(captured), ruleCount(present), detail}}, nil
+}
+
+func ruleCount(r policy.OperatorRules) string {
+	digest := r.Digest()
+	return fmt.Sprintf("%d rules, digest %x", r.Len(), digest[:6])
 }
 
 // unreadable marks an error as one on which nothing may be granted.
@@ -71,7 +109,7 @@ func unreadable(err error) error {
 func RuntimeContext(e *Effective) string {
 	v := e.Sandbox.Value.Canonical()
 	network := "without network"
-	if v.Network {
+	if own := e.Authority.Own; own.Grant.Network && own.Profile.Permissions.NetworkInEffect(v) {
 		network = "with network"
 	}
 	scope := fmt.Sprintf("sandbox %s, %s", v.Mode, network)
@@ -81,6 +119,8 @@ func RuntimeContext(e *Effective) string {
 		}
 		return fmt.Sprintf("This session runs under %s. Operations that need approval are put to a person.", scope)
 	}
+	grant := e.Authority.Own.Grant
+	scope += fmt.Sprintf("; files %s, shell %s", grant.Files, grant.Shell)
 	return fmt.Sprintf("You are a delegated agent. Your permissions were fixed when you were created (%s) and can't be widened from here. "+
 		"Nobody is asked: an operation that needs approval is rejected automatically. If the task needs more, report the limitation instead of retrying.", scope)
 }

@@ -21,6 +21,7 @@ type Effective struct {
 	Mode          string // eventlog.ModeOneShot, ModeContinuable
 	Provider      eventlog.Provider
 	WorkspaceRoot string
+	PathStyle     string // posix or windows, "" without a workspace
 
 	Sandbox     policy.Traced // effective: meet(bound, own last switch)
 	Bound       policy.Traced // the widest it may ever be again
@@ -31,6 +32,18 @@ type Effective struct {
 	Defaults    policy.Defaults // recorded at creation
 	DefaultsBy  policy.Cause
 
+	// Authority is what the session may do and hand on beside its sandbox; of a
+	// root without the operator rules of the store, which it follows as they
+	// are at each decision (see [Subject]). Causes says for each field of the
+	// own half which rule and event decided it.
+	Authority policy.Authority
+	Causes    map[string]policy.FieldCause
+	Choices   policy.Choices     // what the session runs as; does not narrow
+	Principal eventlog.Principal // for whom the root of the tree works
+	Palette   policy.Palette     // of tools, as the manifest declared them
+	Lockdown  []string           // the deployment's block-edit tools
+	Granted   *eventlog.Granted  // the receipt; nil for roots
+
 	ParentSeq  uint64 // of the capture
 	ReceiptSeq uint64 // of delegation/granted, 0 for roots
 	BornSeq    uint64 // the seq from which the policy is whole: a child's pin, else 1
@@ -39,6 +52,7 @@ type Effective struct {
 
 	ledger    policy.Ledger
 	approvals policy.ApprovalLedger
+	authority policy.AuthorityLedger
 	events    []eventlog.Event
 }
 
@@ -71,26 +85,20 @@ func (e *Effective) Claimed() bool { return e.Kind == eventlog.KindStub }
 // override met with all narrowings, or false if the session has neither.
 func (e *Effective) Captured() (policy.Sandbox, bool) { return e.ledger.Captured() }
 
-// NarrowedSince meets into v every narrowing after seq, starting from def if v
-// is nil. It is how a capture learns of narrowings that came between it and
-// its materialization.
-func (e *Effective) NarrowedSince(seq uint64, v *policy.Sandbox, def policy.Sandbox) (*policy.Sandbox, error) {
+// CeilingsSince lists the narrowings after seq, in order. It is how a capture
+// learns of those that came between it and its materialization.
+func (e *Effective) CeilingsSince(seq uint64) ([]eventlog.Ceiling, error) {
+	var out []eventlog.Ceiling
 	for i := range e.events {
-		ev := &e.events[i]
-		if ev.Seq <= seq || ev.Type != eventlog.TypePolicyNarrowed {
-			continue
+		if ev := &e.events[i]; ev.Seq > seq && ev.Type == eventlog.TypePolicyNarrowed {
+			c, err := eventlog.ParseNarrowed(ev)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, c)
 		}
-		ceiling, err := eventlog.ParseNarrowed(ev)
-		if err != nil {
-			return nil, err
-		}
-		if v == nil {
-			v = &def
-		}
-		met := v.Meet(ceiling)
-		v = &met
 	}
-	return v, nil
+	return out, nil
 }
 
 // Seqs lists the policy-bearing events that were folded.

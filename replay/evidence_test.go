@@ -52,7 +52,7 @@ func TestCase56_EvidenceIsNeverAuthority(t *testing.T) {
 	evidence("delegate", err)
 	_, _, err = replay.Switch(f.ctx, f.Store, forged, replay.Change{Sandbox: &policy.Setting{Mode: policy.ReadOnly}})
 	evidence("switch", err)
-	_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: forged, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "r"})
+	_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: forged, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "r"})
 	evidence("narrow", err)
 	_, err = replay.Settle(f.ctx, f.Store, forged, 0, "completed")
 	evidence("settle", err)
@@ -117,10 +117,10 @@ func (f *fixture) forge(parent uuid.UUID, key string) uuid.UUID {
 	top := policy.Top()
 	c := eventlog.Created{Kind: eventlog.KindChild, Parent: parent, ParentSeq: row.Head, ParentHead: row.Hash, Root: row.Root, Depth: row.Depth + 1, MaxDepth: 8,
 		Mode: eventlog.ModeContinuable, Evidence: true, Defaults: policy.Defaults{Sandbox: top, Approvals: policy.Ask}}
-	g := eventlog.Granted{Parent: parent, Child: id, Root: row.Root, Depth: row.Depth + 1, MaxDepth: 8, ParentSeq: row.Head, ParentHead: row.Hash,
+	g := eventlog.Granted{Parent: parent, Child: id, Root: row.Root, Depth: row.Depth + 1, MaxDepth: 8, Choices: policy.Choices{Role: policy.RoleGeneral}, ParentSeq: row.Head, ParentHead: row.Hash,
 		Sandbox: &top, Defaults: c.Defaults, Key: eventlog.KeyHash(parent, key)}
 	events := []eventlog.NewEvent{{Type: eventlog.TypeSessionCreated, Facts: c.Facts()},
-		{Type: eventlog.TypeDelegationGranted, Facts: g.Facts(), Media: eventlog.MediaJSON, Content: []byte(`{"mode":"continuable","provider":"in-process","in_process":true}`)},
+		{Type: eventlog.TypeDelegationGranted, Facts: must(g.Facts()), Media: eventlog.MediaJSON, Content: []byte(`{"salt":"00","wish":{"mode":"continuable","provider":"in-process","in_process":true,"own":{}}}`)},
 		{Type: eventlog.TypeSandboxMode, Facts: eventlog.ImportedSandboxFacts(top, eventlog.ClaimedDelegation)},
 		{Type: eventlog.TypeApprovalPolicy, Facts: eventlog.ImportedApprovalFacts(policy.Never, eventlog.ClaimedDelegation)},
 		{Type: eventlog.TypeSessionSettled, Facts: facts(f.t, "outcome", "completed")}}
@@ -145,7 +145,7 @@ func TestForgedCircles(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, id := range []uuid.UUID{a, b, self} {
-		_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: id, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "r", Subtree: true})
+		_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: id, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "r", Subtree: true})
 		require.ErrorIs(t, err, eventlog.ErrEvidence)
 		_, err = f.Store.Transact(f.ctx, eventlog.EntryOperator, func(v *eventlog.View) ([]eventlog.Batch, error) {
 			_, err := v.Descendants(id)

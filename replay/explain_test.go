@@ -98,7 +98,7 @@ func TestExplainEveryField(t *testing.T) {
 	require.NoError(t, err)
 	on := true
 	_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Reason: "r",
-		Ceiling: policy.Setting{Mode: policy.WorkspaceWrite, Network: &on, ExcludeTmpdirEnvVar: true}})
+		Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite, Network: &on, ExcludeTmpdirEnvVar: true}})
 	require.NoError(t, err)
 	sw := func(value string) want { return by(value, policy.SourceSwitch, child, 5) }
 	cut := func(value string) want { return by(value, policy.SourceNarrowing, child, 6) }

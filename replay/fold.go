@@ -73,6 +73,7 @@ type folder struct {
 	created  eventlog.Created
 	begun    bool
 	granted  *eventlog.Granted
+	profile  bool
 	captured *policy.Sandbox
 	pinned   bool
 }
@@ -132,9 +133,7 @@ func (f *folder) event(ev *eventlog.Event) error {
 	case eventlog.TypePolicyNarrowed:
 		err = f.narrow(ev)
 	case eventlog.TypePolicyProfile:
-		if f.e.Kind == eventlog.KindChild {
-			err = f.unreadable(ev, "a child has no profile of its own")
-		}
+		err = f.stateProfile(ev)
 	default:
 		err = f.unreadable(ev, "a second %s", ev.Type)
 	}
@@ -173,6 +172,9 @@ func (f *folder) begin(ev *eventlog.Event) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
 	}
+	if c.Kind == eventlog.KindStore {
+		return fmt.Errorf("%w: session %s is the store's own and holds no policy", eventlog.ErrInvalid, ev.Session)
+	}
 	child := c.Kind == eventlog.KindChild
 	if !child && c.Kind != eventlog.KindRoot && c.Kind != eventlog.KindStub {
 		return f.unreadable(ev, "kind: want root, child or stub, got %q", c.Kind)
@@ -206,7 +208,43 @@ func (f *folder) begin(ev *eventlog.Event) error {
 	} else {
 		f.e.ledger = policy.RootLedger(c.Defaults.Sandbox, by)
 		f.e.approvals = policy.RootApprovals(c.Defaults.Approvals, by)
+		if !c.Evidence {
+			f.e.authority = policy.NewAuthorityLedger(policy.TopAuthority(), policy.OneCause(policy.FieldCause{Rule: policy.RuleUnstated,
+				Origin: policy.RuleOrigin{Kind: policy.OriginDefault, At: by.Origin}}))
+		}
 	}
+	return nil
+}
+
+// stateProfile reads what a root may do and hand on. It is stated when the
+// root is made, before anything else can rest on it.
+func (f *folder) stateProfile(ev *eventlog.Event) error {
+	switch {
+	case f.created.Evidence:
+		return nil // an imported log's word for its own rights decides nothing
+	case f.e.Kind == eventlog.KindChild:
+		return f.unreadable(ev, "a child has no profile of its own")
+	case f.profile || len(f.e.events) != 2:
+		return f.unreadable(ev, "a profile stands right after session/created, once")
+	}
+	p, err := eventlog.ParseProfile(ev)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
+	}
+	f.profile = true
+	at := policy.Origin{Session: ev.Session, Seq: ev.Seq}
+	f.e.authority = policy.NewAuthorityLedger(p.Authority, policy.OneCause(policy.FieldCause{Rule: policy.RuleProfile,
+		Origin: policy.RuleOrigin{Kind: policy.OriginSession, At: at}}))
+	return f.equip(ev, p.Choices, p.Principal, p.Palette, p.Lockdown)
+}
+
+// equip takes over what a profile or a receipt says beside authority.
+func (f *folder) equip(ev *eventlog.Event, c policy.Choices, p eventlog.Principal, entries []policy.PaletteEntry, lockdown []string) error {
+	palette, err := policy.NewPalette(entries...)
+	if err != nil {
+		return f.unreadable(ev, "%v", err)
+	}
+	f.e.Choices, f.e.Principal, f.e.Palette, f.e.Lockdown = c, p, palette, lockdown
 	return nil
 }
 
@@ -242,9 +280,16 @@ func (f *folder) grant(ev *eventlog.Event) error {
 		!g.Defaults.Equal(c.Defaults) {
 		return f.unreadable(ev, "the receipt and session/created disagree")
 	}
-	f.granted = &g
+	// A receipt of version 0 was written before there was anything to
+	// fingerprint.
+	if sum := policy.FingerprintOf(g.Choices.Role, g.Granted).Sum; ev.Version > 0 && g.Fingerprint != sum {
+		return f.unreadable(ev, "the fingerprint is not that of the grant")
+	}
+	at := policy.Origin{Session: ev.Session, Seq: ev.Seq}
+	f.granted, f.e.Granted = &g, &g
 	f.e.ReceiptSeq, f.e.Receipt = ev.Seq, eventlog.Digest(ev.Facts)
-	return nil
+	f.e.authority = policy.NewAuthorityLedger(g.Granted, policy.BirthCauses(g.Cuts, at))
+	return f.equip(ev, g.Choices, g.Principal, g.Palette, g.Lockdown)
 }
 
 func (f *folder) sandbox(ev *eventlog.Event) error {
@@ -323,8 +368,19 @@ func (f *folder) narrow(ev *eventlog.Event) error {
 	if !f.created.Evidence { // also of a stub: the narrowing happened here and is no claim
 		by.Source = policy.SourceNarrowing
 	}
-	f.e.ledger.Narrow(ceiling, by)
+	if ceiling.Sandbox != nil {
+		f.e.ledger.Narrow(*ceiling.Sandbox, by)
+	}
+	f.e.authority.Narrow(half(ceiling), ceiling.Rules, by.Origin)
 	return nil
+}
+
+// half is the authority of a ceiling; a ceiling without one limits none.
+func half(c eventlog.Ceiling) policy.Half {
+	if c.Half == nil {
+		return policy.TopHalf()
+	}
+	return *c.Half
 }
 
 func (f *folder) find(ev *eventlog.Event, code, detail string) {
@@ -355,5 +411,6 @@ func (f *folder) finish() (Effective, error) {
 	e := f.e
 	e.Sandbox, e.Bound, e.Explicit = e.ledger.Effective(), e.ledger.Bound(), e.ledger.Explicit()
 	e.Approvals, e.ApprovalRaw, e.ApprovalBy = e.approvals.Effective()
+	e.Authority, e.Causes = e.authority.Effective(), e.authority.Causes()
 	return e, nil
 }

@@ -28,13 +28,9 @@ type handLog struct {
 	events  []eventlog.Event
 }
 
-// add appends an event with the next seq. Version 0 marks the two types whose
-// schema may still change.
+// add appends an event with the next seq.
 func (l *handLog) add(typ string, src eventlog.Source, f eventlog.Facts) *handLog {
 	version := uint8(1)
-	if typ == eventlog.TypeDelegationGranted || typ == eventlog.TypePolicyProfile {
-		version = 0
-	}
 	l.events = append(l.events, eventlog.Event{Session: l.session, Seq: uint64(len(l.events) + 1), ID: uuid.NewSHA1(l.session, []byte{byte(len(l.events))}),
 		Type: typ, Version: version, Source: src, PolicyBearing: policyTypes[typ], Facts: f})
 	return l
@@ -105,8 +101,10 @@ func childLog(t testingT, sandbox *policy.Sandbox) *handLog {
 	c := eventlog.Created{Kind: eventlog.KindChild, Parent: handParent, ParentSeq: 7, ParentHead: head, Root: handRoot, Depth: 2, MaxDepth: 3,
 		Mode: eventlog.ModeContinuable, Provider: eventlog.Provider{Name: "in-process", InProcess: true}, WorkspaceRoot: workspace, PathStyle: "posix", Defaults: handDefaults()}
 	g := eventlog.Granted{Parent: handParent, Child: handChild, Root: handRoot, Depth: 2, MaxDepth: 3, ParentSeq: 7, ParentHead: head,
-		Capture: eventlog.Digest([]byte("the capture")), Sandbox: sandbox, Defaults: handDefaults(), WorkspaceRoot: workspace}
-	l.add(eventlog.TypeSessionCreated, eventlog.SourceDelegation, c.Facts()).add(eventlog.TypeDelegationGranted, eventlog.SourceDelegation, g.Facts())
+		Capture: eventlog.Digest([]byte("the capture")), Sandbox: sandbox, Defaults: handDefaults(), WorkspaceRoot: workspace,
+		Ceiling: policy.TopAuthority(), Requested: policy.TopAuthority(), Granted: policy.TopAuthority(), Choices: policy.Choices{Role: policy.RoleGeneral},
+		Fingerprint: policy.FingerprintOf(policy.RoleGeneral, policy.TopAuthority()).Sum}
+	l.add(eventlog.TypeSessionCreated, eventlog.SourceDelegation, c.Facts()).add(eventlog.TypeDelegationGranted, eventlog.SourceDelegation, must(g.Facts()))
 	if sandbox != nil {
 		l.add(eventlog.TypeSandboxMode, eventlog.SourceDelegation, eventlog.SandboxFacts(*sandbox))
 	}

@@ -142,7 +142,7 @@ func (f *fixture) switchTo(id uuid.UUID, mode policy.Mode) {
 
 func (f *fixture) narrow(id uuid.UUID, mode policy.Mode, subtree bool) []replay.Narrowed {
 	f.t.Helper()
-	out, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: id, Ceiling: policy.Setting{Mode: mode}, Reason: "a test", Subtree: subtree})
+	out, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: id, Sandbox: &policy.Setting{Mode: mode}, Reason: "a test", Subtree: subtree})
 	require.NoError(f.t, err)
 	return out
 }
@@ -244,4 +244,12 @@ func (f *fixture) fillIndex(id uuid.UUID) {
 	for range 80 {
 		f.say(id, 0, event(f.t, "user/message"))
 	}
+}
+
+// must is for what a test states itself.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -245,7 +245,7 @@ func TestCase64_APolicyEventsIndexRowIsGone(t *testing.T) {
 			require.NoError(t, b.Delete(append(append([]byte(nil), parent[:]...), child[:]...)))
 		})
 		f.open(eventlog.Options{})
-		out, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: parent, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "r", Subtree: true})
+		out, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: parent, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "r", Subtree: true})
 		if err == nil {
 			require.Len(t, out, 3, "narrowed without %s and %s", child, grandchild)
 		}

@@ -35,7 +35,7 @@ func TestSubtreeNarrowingGoesThroughALostChild(t *testing.T) {
 	f.dropIndex()
 	f.open(eventlog.Options{})
 
-	done, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: root, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "incident", Subtree: true})
+	done, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: root, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "incident", Subtree: true})
 	require.NoError(t, err)
 	said := map[uuid.UUID]string{}
 	for _, d := range done {

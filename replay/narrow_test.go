@@ -138,7 +138,7 @@ func TestNarrowCutsEveryComponent(t *testing.T) {
 	}
 	var seqs []uint64
 	for _, s := range steps {
-		out, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Ceiling: s, Reason: "step by step"})
+		out, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Sandbox: &s, Reason: "step by step"})
 		require.NoError(t, err)
 		require.Empty(t, out[0].Skipped)
 		seqs = append(seqs, out[0].Seq)
@@ -177,13 +177,13 @@ func TestNarrowRefusals(t *testing.T) {
 		n    replay.Narrowing
 		want error
 	}{
-		"no reason":          {replay.Narrowing{Session: root, Ceiling: ro}, eventlog.ErrInvalid},
+		"no reason":          {replay.Narrowing{Session: root, Sandbox: &ro}, eventlog.ErrInvalid},
 		"no ceiling":         {replay.Narrowing{Session: root, Reason: "r"}, eventlog.ErrInvalid},
-		"a foreign mode":     {replay.Narrowing{Session: root, Ceiling: policy.Setting{Mode: "external-sandbox"}, Reason: "r"}, eventlog.ErrInvalid},
-		"a relative root":    {replay.Narrowing{Session: root, Ceiling: policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"x"}}, Reason: "r", Subtree: true}, eventlog.ErrInvalid},
-		"a reason of octets": {replay.Narrowing{Session: root, Ceiling: ro, Reason: "\xff", Subtree: true}, eventlog.ErrInvalid},
-		"no such session":    {replay.Narrowing{Session: uuid.MustParse("99999999-9999-4999-8999-999999999999"), Ceiling: ro, Reason: "r"}, eventlog.ErrNotFound},
-		"evidence":           {replay.Narrowing{Session: evidence, Ceiling: ro, Reason: "r", Subtree: true}, eventlog.ErrEvidence},
+		"a foreign mode":     {replay.Narrowing{Session: root, Sandbox: &policy.Setting{Mode: "external-sandbox"}, Reason: "r"}, eventlog.ErrInvalid},
+		"a relative root":    {replay.Narrowing{Session: root, Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{"x"}}, Reason: "r", Subtree: true}, eventlog.ErrInvalid},
+		"a reason of octets": {replay.Narrowing{Session: root, Sandbox: &ro, Reason: "\xff", Subtree: true}, eventlog.ErrInvalid},
+		"no such session":    {replay.Narrowing{Session: uuid.MustParse("99999999-9999-4999-8999-999999999999"), Sandbox: &ro, Reason: "r"}, eventlog.ErrNotFound},
+		"evidence":           {replay.Narrowing{Session: evidence, Sandbox: &ro, Reason: "r", Subtree: true}, eventlog.ErrEvidence},
 	} {
 		_, err := replay.Narrow(f.ctx, f.Store, c.n)
 		require.ErrorIs(t, err, c.want, name)
@@ -201,7 +201,7 @@ func TestASubtreeIsNarrowedWhole(t *testing.T) {
 		children = append(children, f.child(root).ID)
 	}
 	f.reopen(eventlog.Options{Limits: eventlog.Limits{UnitFrames: 5}})
-	_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: root, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "r", Subtree: true})
+	_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: root, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "r", Subtree: true})
 	require.ErrorIs(t, err, eventlog.ErrTooLarge)
 	for _, id := range append(children, root) {
 		require.Equal(t, policy.DangerFullAccess, f.policy(id).Sandbox.Value.Mode)
@@ -246,7 +246,7 @@ func TestNarrowingsAndDelegationsInParallel(t *testing.T) {
 	}
 	for _, c := range ceilings {
 		wg.Go(func() {
-			if _, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: root, Ceiling: c, Reason: "r", Subtree: true}); err != nil {
+			if _, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: root, Sandbox: &c, Reason: "r", Subtree: true}); err != nil {
 				panic(err)
 			}
 		})

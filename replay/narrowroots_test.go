@@ -18,7 +18,7 @@ func TestNarrowToNamedRoots(t *testing.T) {
 		root := f.rootWith(policy.WorkspaceWrite)
 		child := f.child(root).ID
 		done, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Reason: "one directory",
-			Ceiling: policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{ceiling}}})
+			Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite, WritableRoots: []string{ceiling}}})
 		require.NoError(t, err)
 		require.Empty(t, done[0].Skipped)
 		require.Equal(t, want, f.policy(child).Sandbox.Value.Roots.List())

@@ -108,7 +108,7 @@ func TestCase15_ATypeOfANewerVersionRefuses(t *testing.T) {
 			refused(err)
 			_, err = replay.Activate(f.ctx, f.Store, child, replay.AsOperator())
 			refused(err)
-			_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "r"})
+			_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "r"})
 			refused(err)
 			_, err = replay.Explain(f.ctx, f.Store, child, "sandbox", 0)
 			refused(err)

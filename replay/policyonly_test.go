@@ -132,7 +132,7 @@ func TestCase22_AnUnreadablePolicyEvent(t *testing.T) {
 			unreadable("switch", err)
 			_, err = replay.Activate(f.ctx, f.Store, child, replay.AsOperator())
 			unreadable("activate", err)
-			_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "r"})
+			_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "r"})
 			unreadable("narrow", err)
 			_, err = replay.Explain(f.ctx, f.Store, child, "sandbox", 0)
 			unreadable("explain", err)

@@ -52,7 +52,7 @@ type Request struct {
 	Session uuid.UUID
 	By      Caller
 	Policy  *policy.Setting  // a wish for another policy: always refused
-	Role    string           // a wish for another role: always refused
+	Role    string           // the role the harness means to resume it in; another than the recorded one is refused
 	Present *policy.Defaults // the reader's deployment default, compared and reported, never used
 	Known   []string         // types of open families that the harness knows; nil: it takes any
 }
@@ -106,6 +106,9 @@ func Resume(ctx context.Context, s *eventlog.Store, r Request) (Resumption, erro
 	if linked.overrule(&row); resumable(&row, r) != nil {
 		return Resumption{}, resumable(&row, r)
 	}
+	if err := linked.plays(r.Role); err != nil {
+		return Resumption{}, err
+	}
 	out := Resumption{Policy: linked, Row: row, Status: row.Status(s.Boot()), OpenCalls: slices.Clone(row.OpenCalls),
 		Inbox: slices.Clone(row.Inbox), Steps: row.Steps, From: 1}
 	if err := out.readAll(ctx, s, r.Known); err != nil {
@@ -122,8 +125,8 @@ func resumable(row *eventlog.Row, r Request) error {
 	switch {
 	case row.Evidence:
 		return fmt.Errorf("%w: session %s was imported; it can be read, not resumed", eventlog.ErrEvidence, row.Session)
-	case r.Policy != nil || r.Role != "":
-		return fmt.Errorf("%w: session %s keeps the policy of its delegation; re-delegate for another role or policy", eventlog.ErrNotResumable, row.Session)
+	case r.Policy != nil:
+		return fmt.Errorf("%w: session %s keeps the policy of its delegation; re-delegate for another", eventlog.ErrNotResumable, row.Session)
 	}
 	if err := r.By.allow(row); err != nil {
 		return err
@@ -135,6 +138,28 @@ func resumable(row *eventlog.Row, r Request) error {
 		return fmt.Errorf("%w: session %s is one-shot", eventlog.ErrNotResumable, row.Session)
 	}
 	return nil
+}
+
+// plays refuses a role other than the recorded one, whatever name it goes by.
+func (e *Effective) plays(role string) error {
+	if role == "" {
+		return nil
+	}
+	want, err := policy.ParseRole(role)
+	if err != nil {
+		return err
+	}
+	if want != e.Choices.Role {
+		return fmt.Errorf("%w: session %s was delegated as %s, got role %s; re-delegate for another role", eventlog.ErrNotResumable, e.Session, or(string(e.Choices.Role), "no role"), want)
+	}
+	return nil
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
 }
 
 // readAll verifies the log from its first event on, folds its policy anew and

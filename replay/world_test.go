@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -133,7 +134,7 @@ func (w *world) spend(c capture) {
 	made, err := materialize.Child(w.ctx, w.Store, c.c, r)
 	first, known := w.keyed[key{p.id, r.Key}]
 	switch {
-	case known && first.request != r: // before anything else that could be wrong
+	case known && !reflect.DeepEqual(first.request, r): // before anything else that could be wrong
 		require.ErrorIs(w.t, err, eventlog.ErrConflict)
 		return
 	case known:
@@ -203,12 +204,12 @@ func (w *world) switched(m *msession) {
 }
 
 func (w *world) narrowed(m *msession) {
-	n := replay.Narrowing{Session: m.id, Ceiling: genSetting().Draw(w.t, "ceiling"), Reason: "drawn", Subtree: rapid.Bool().Draw(w.t, "subtree")}
+	n := replay.Narrowing{Session: m.id, Sandbox: new(genSetting().Draw(w.t, "ceiling")), Reason: "drawn", Subtree: rapid.Bool().Draw(w.t, "subtree")}
 	workspace := m.workspace
-	if len(n.Ceiling.WritableRoots) > 0 {
+	if len(n.Sandbox.WritableRoots) > 0 {
 		workspace = "" // named roots stand instead of it
 	}
-	b := stated(n.Ceiling, workspace)
+	b := stated(*n.Sandbox, workspace)
 	targets := []*msession{m}
 	if n.Subtree {
 		targets = m.subtree()

@@ -18,6 +18,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -54,6 +55,12 @@ type Capture struct {
 	depth     int
 	maxDepth  int
 	workspace string // workspace root
+	authority policy.Authority
+	rules     policy.OperatorRules // the store's at the capture
+	choices   policy.Choices
+	principal eventlog.Principal
+	lockdown  []string
+	receipt   eventlog.Hash // of the parent; zero for roots
 	used      atomic.Bool
 }
 
@@ -78,7 +85,11 @@ func Take(ctx context.Context, s *eventlog.Store, parent uuid.UUID, o Options) (
 		return nil, fmt.Errorf("%w: session %s was imported and delegates nothing", eventlog.ErrEvidence, parent)
 	}
 	c := &Capture{store: s, parent: parent, root: e.Root, kind: e.Kind, seq: row.Head, head: row.Hash, epoch: o.Epoch, defaults: e.Defaults,
-		depth: e.Depth, maxDepth: e.MaxDepth, workspace: e.WorkspaceRoot}
+		depth: e.Depth, maxDepth: e.MaxDepth, workspace: e.WorkspaceRoot, authority: e.Authority, choices: e.Choices, principal: e.Principal,
+		lockdown: slices.Clone(e.Lockdown), receipt: e.Receipt}
+	if c.rules, err = replay.Rules(ctx, s); err != nil {
+		return nil, fmt.Errorf("the store's operator rules: %w", err)
+	}
 	if o.Present != nil {
 		c.defaults = c.defaults.Meet(*o.Present)
 	}
@@ -104,18 +115,52 @@ func admissible(row *eventlog.Row, epoch uint64) error {
 	return nil
 }
 
+// Handed is what a parent hands on at the moment of the commit: the captured
+// values met with every narrowing since.
+type Handed struct {
+	Sandbox   *policy.Sandbox // nil: neither an override nor a narrowing
+	Authority policy.Authority
+	Rules     policy.OperatorRules // the store's: those of the capture and those set since
+	Started   uint64               // delegations the parent has started so far
+	Used      []policy.GrantUse    // of the parent's explicit grants, by all who relied on them
+}
+
 // Still checks, inside the commit that makes the child, that the parent may
-// still delegate, and returns the sandbox to write: the captured one met with
-// every narrowing since. Errors: ErrStaleCapture and those of Take.
-func (c *Capture) Still(v *eventlog.View) (*policy.Sandbox, error) {
+// still delegate, and returns what it hands on. Operator rules that were set
+// since the capture bind the child like a narrowing does: they only deny.
+// Errors: ErrStaleCapture and those of Take.
+func (c *Capture) Still(v *eventlog.View) (Handed, error) {
 	row, e, err := replay.View(v, c.parent)
 	if err != nil {
-		return nil, err
+		return Handed{}, err
 	}
 	if err := admissible(&row, c.epoch); err != nil {
-		return nil, fmt.Errorf("%w: %w", eventlog.ErrStaleCapture, err)
+		return Handed{}, fmt.Errorf("%w: %w", eventlog.ErrStaleCapture, err)
 	}
-	return e.NarrowedSince(c.seq, c.Sandbox(), c.defaults.Sandbox)
+	ceilings, err := e.CeilingsSince(c.seq)
+	if err != nil {
+		return Handed{}, err
+	}
+	present, err := replay.RulesIn(v)
+	if err != nil {
+		return Handed{}, fmt.Errorf("the store's operator rules: %w", err)
+	}
+	h := Handed{Sandbox: c.Sandbox(), Authority: c.authority, Rules: c.rules.Union(present), Started: row.Delegations}
+	for _, ceiling := range ceilings {
+		if ceiling.Sandbox != nil {
+			if h.Sandbox == nil {
+				h.Sandbox = &c.defaults.Sandbox
+			}
+			met := h.Sandbox.Meet(*ceiling.Sandbox)
+			h.Sandbox = &met
+		}
+		if ceiling.Half != nil {
+			h.Authority = h.Authority.Narrow(*ceiling.Half)
+		}
+		h.Authority = h.Authority.Under(ceiling.Rules)
+	}
+	h.Used, err = usedGrants(v, h.Authority.Explicit)
+	return h, err
 }
 
 // Use marks the capture as spent on the store, or refuses. Errors:
@@ -160,6 +205,23 @@ func (c *Capture) Sandbox() *policy.Sandbox {
 	return &v
 }
 
+// Authority is what the parent may do and hand on, as captured.
+func (c *Capture) Authority() policy.Authority { return c.authority.Canonical() }
+
+// Choices is what the parent runs as: what a child that wishes nothing else
+// runs as too.
+func (c *Capture) Choices() policy.Choices { return c.choices }
+
+// Principal is for whom the parent's root works; zero if that is not recorded.
+func (c *Capture) Principal() eventlog.Principal { return c.principal }
+
+// Lockdown is a copy of the deployment's block-edit tools that the parent's
+// tree is held to, beside the built-in ones.
+func (c *Capture) Lockdown() []string { return slices.Clone(c.lockdown) }
+
+// Receipt is the digest of the parent's own receipt; zero for a root.
+func (c *Capture) Receipt() eventlog.Hash { return c.receipt }
+
 // Defaults is the deployment default that a child records.
 func (c *Capture) Defaults() policy.Defaults { return c.defaults }
 
@@ -175,5 +237,7 @@ func (c *Capture) Digest() eventlog.Hash {
 	if c.sandbox != nil {
 		parts = append(parts, eventlog.SandboxFacts(*c.sandbox))
 	}
-	return eventlog.Digest(parts...)
+	sum := policy.FingerprintOf(c.choices.Role, c.authority).Sum
+	rules := c.rules.Digest()
+	return eventlog.Digest(append(parts, sum[:], rules[:])...)
 }

@@ -104,7 +104,7 @@ func (f *fixture) switchTo(id uuid.UUID, mode policy.Mode) {
 
 func (f *fixture) narrow(id uuid.UUID, s policy.Setting, subtree bool) {
 	f.t.Helper()
-	_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: id, Ceiling: s, Reason: "a test", Subtree: subtree})
+	_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: id, Sandbox: &s, Reason: "a test", Subtree: subtree})
 	require.NoError(f.t, err)
 }
 

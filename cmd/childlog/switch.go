@@ -103,7 +103,7 @@ closed ones; they are listed with the reason.`),
 			if setting == nil {
 				return usagef("--sandbox: want a mode")
 			}
-			n.Ceiling = *setting
+			n.Sandbox = setting
 			return a.write(cmd.Context(), func(s *eventlog.Store) error {
 				if n.Session, err = resolve(cmd.Context(), s, args[0]); err != nil {
 					return err

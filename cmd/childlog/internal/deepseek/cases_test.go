@@ -138,7 +138,7 @@ func refuseAll(t *testing.T, s *eventlog.Store, session, parent uuid.UUID) {
 	require.ErrorIs(t, err, eventlog.ErrEvidence)
 	_, _, err = replay.Switch(ctx, s, session, replay.Change{Approvals: policy.Never})
 	require.ErrorIs(t, err, eventlog.ErrEvidence)
-	_, err = replay.Narrow(ctx, s, replay.Narrowing{Session: session, Ceiling: policy.Setting{Mode: policy.ReadOnly}, Reason: "test"})
+	_, err = replay.Narrow(ctx, s, replay.Narrowing{Session: session, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: "test"})
 	require.ErrorIs(t, err, eventlog.ErrEvidence)
 	_, _, err = replay.Send(ctx, s, session, replay.AsOperator(), "hello")
 	require.ErrorIs(t, err, eventlog.ErrEvidence)
