@@ -170,3 +170,27 @@ func TestReceiptGrantsWhatWasDerived(t *testing.T) {
 		require.Equal(rt, g.Granted, got.Granted)
 	})
 }
+
+// TestDecisionRoundTrip: a decision is read as it was recorded, and a name that
+// is no tool name never gets into facts, which no redaction reaches.
+func TestDecisionRoundTrip(t *testing.T) {
+	at := policy.RuleOrigin{Kind: policy.OriginOperator, At: policy.Origin{Session: StoreSession, Seq: 2}}
+	d := Decision{Session: sid(2), Root: sid(0), Epoch: 3, Receipt: Hash{1}, Call: "c-1", Ask: "a-1",
+		Tool: policy.Tool{Given: "Bash", Canonical: "bash", Class: policy.ClassShell, Known: true}, ArgsBefore: Hash{2}, ArgsAfter: Hash{3}, TargetCount: 2, Targets: Hash{4},
+		Verdict: policy.VerdictDeny, Code: policy.CodeOperatorDeny, Rule: policy.RuleOperatorDeny, Origin: at,
+		Also:    []policy.Denial{{Code: policy.CodeShell, Rule: policy.RuleShell, Origin: policy.RuleOrigin{Kind: policy.OriginNone}}},
+		Decider: Decider{Kind: DeciderRule}, EvaluatedSeq: 4, Policy: Hash{5}, EvaluatedMS: 6, Steps: 7, Engine: 1,
+		Objections: Objections{Checked: 2, Degraded: []string{"r1"}, Amendments: []Amendment{{Rule: "redact", Keys: []string{"command"}}}}, Enforcement: Enforced}
+	facts, err := d.Facts()
+	require.NoError(t, err)
+	require.NoError(t, checkFacts(TypeToolDecision, facts))
+	got, err := ParseDecision(event(TypeToolDecision, 1, facts))
+	require.NoError(t, err)
+	require.Equal(t, d, got)
+
+	d.Tool = policy.Tool{Given: "Ba\u200bsh", Canonical: "ba\u200bsh"}
+	facts, err = d.Facts()
+	require.NoError(t, err)
+	require.NoError(t, checkFacts(TypeToolDecision, facts))
+	require.Equal(t, InvalidTool, facts.Str("tool"))
+}

@@ -137,8 +137,8 @@ func (e Entry) allows(typ string, src Source) bool {
 			return src == SourceRuntime && typ != TypeSessionCreated
 		case "sandbox", "approval": // a runtime switch; the writer refuses a widening
 			return src == SourceRuntime || (typ == TypeApprovalDecided && src == SourceStore)
-		case "tool", "turn", "step": // closing what a crash left open
-			return src == SourceStore
+		case "tool", "turn", "step": // closing what a crash left open, and deciding a call
+			return src == SourceStore || typ == TypeToolCall && src == SourceRuntime
 		}
 		return false
 	case EntryImport:

@@ -248,8 +248,12 @@ func (r *Row) apply(ev *Event, after Hash) {
 	case TypeToolResult:
 		r.closeCall(f.Str("call"))
 	case TypeToolDecision:
-		if f.Str("verdict") == "deny" {
+		switch f.Str("verdict") {
+		case "deny":
 			r.deny(f.Str("code"))
+			r.closeCall(f.Str("call")) // it will never have a result
+		case "needs_approval":
+			r.closeCall(f.Str("call")) // the ask that follows opens it again
 		}
 	case TypeApprovalAsked:
 		ask := OpenAsk{Ask: f.Str("ask"), Call: f.Str("call"), Seq: ev.Seq}
