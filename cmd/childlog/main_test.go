@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			for i, name := range []string{"R", "C", "G", "N"} {
 				e.Setenv(name, fmt.Sprintf("%08d-0000-4000-8000-000000000000", 11111111*(i+1)))
 			}
+			e.Values[heldKey{}] = new(*eventlog.Store)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -146,22 +147,28 @@ func cmdUnchanged(ts *testscript.TestScript, neg bool, _ []string) {
 	}
 }
 
-var held = map[*testscript.TestScript]*eventlog.Store{}
+// heldKey finds the store that a script holds. It is the script's own value:
+// scripts run at the same time.
+type heldKey struct{}
+
+func held(ts *testscript.TestScript) **eventlog.Store {
+	return ts.Value(heldKey{}).(**eventlog.Store)
+}
 
 func cmdHold(ts *testscript.TestScript, _ bool, _ []string) {
 	s, err := eventlog.Open(context.Background(), ts.Getenv("CHILDLOG_STORE"), eventlog.Options{Command: "the holder"})
 	ts.Check(err)
-	held[ts] = s
+	*held(ts) = s
 	ts.Defer(func() {
-		if s := held[ts]; s != nil {
+		if s := *held(ts); s != nil {
 			s.Close()
 		}
 	})
 }
 
 func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(held[ts].Close())
-	delete(held, ts)
+	ts.Check((*held(ts)).Close())
+	*held(ts) = nil
 }
 
 func cmdDamage(ts *testscript.TestScript, _ bool, args []string) {

@@ -120,8 +120,11 @@ func (a *app) commands() []*cobra.Command {
 	}
 }
 
+// Cobra keeps the order of commands in a variable of its own. It is set once,
+// because several runs may share a process.
+func init() { cobra.EnableCommandSorting = false }
+
 func (a *app) root() *cobra.Command {
-	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:   "childlog",
 		Short: "Append-only logs for delegated agents",
