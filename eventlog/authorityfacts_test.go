@@ -105,18 +105,18 @@ func TestCase06_ToolScopesStayApart(t *testing.T) {
 func TestReceiptDamage(t *testing.T) {
 	facts := must(fullReceipt(t).Facts())
 	for name, change := range map[string]func(m map[string]any){
-		"an index beyond the table":   func(m map[string]any) { own(m)["denied"] = []any{int64(99)} },
-		"a negative index":            func(m map[string]any) { own(m)["denied"] = []any{int64(-1)} },
+		"an index beyond the table":   func(m map[string]any) { ownHalf(m)["denied"] = []any{int64(99)} },
+		"a negative index":            func(m map[string]any) { ownHalf(m)["denied"] = []any{int64(-1)} },
 		"a digest of other rules":     func(m map[string]any) { m["operator"].(map[string]any)["digest"] = make([]byte, 32) },
 		"a rule less":                 func(m map[string]any) { m["operator"].(map[string]any)["rules"] = []any{} },
 		"a palette of other entries":  func(m map[string]any) { m["palette"].(map[string]any)["entries"] = []any{} },
-		"an unknown level":            func(m map[string]any) { own(m)["shell"] = "root" },
-		"a scope that climbs":         func(m map[string]any) { own(m)["grant"].(map[string]any)["write_scope"] = []any{"a/../.."} },
-		"tools of the wrong kind":     func(m map[string]any) { own(m)["tools"] = "read" },
-		"no grant":                    func(m map[string]any) { delete(own(m), "grant") },
+		"an unknown level":            func(m map[string]any) { ownHalf(m)["shell"] = "root" },
+		"a scope that climbs":         func(m map[string]any) { ownHalf(m)["grant"].(map[string]any)["write_scope"] = []any{"a/../.."} },
+		"tools of the wrong kind":     func(m map[string]any) { ownHalf(m)["tools"] = "read" },
+		"no grant":                    func(m map[string]any) { delete(ownHalf(m), "grant") },
 		"no own half":                 func(m map[string]any) { delete(m["granted"].(map[string]any), "own") },
 		"no granted authority at all": func(m map[string]any) { delete(m, "granted") },
-		"a deadline before time":      func(m map[string]any) { own(m)["deadline"] = int64(-5) },
+		"a deadline before time":      func(m map[string]any) { ownHalf(m)["deadline"] = int64(-5) },
 		"a principal without a ref":   func(m map[string]any) { delete(m["principal"].(map[string]any), "ref") },
 		"approvals that ask":          func(m map[string]any) { m["approvals"] = "ask" },
 	} {
@@ -128,7 +128,7 @@ func TestReceiptDamage(t *testing.T) {
 	}
 }
 
-func own(m map[string]any) map[string]any {
+func ownHalf(m map[string]any) map[string]any {
 	return m["granted"].(map[string]any)["own"].(map[string]any)
 }
 

@@ -49,7 +49,7 @@ func TestCheckBesideWriters(t *testing.T) {
 		wg.Go(func() {
 			for n := 0; stop.Err() == nil; n++ {
 				child := uuid.New()
-				_, err := ts.transact(EntryDelegation, childBatches(parent, child, parent, child.String())...)
+				_, err := ts.transact(EntryDelegation, ts.delegation(parent, child, child.String())...)
 				if err == nil {
 					consumed := mustFacts(map[string]any{"child": child, "settled_seq": n})
 					_, err = ts.transact(EntryRuntime, Batch{Session: parent, Expect: Any(), Events: []NewEvent{{Type: TypeNoticeConsumed, Facts: consumed}}})

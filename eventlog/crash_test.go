@@ -41,7 +41,10 @@ func init() {
 					ack("%d %d %x", i, res.LastSeq, res.Hash[:])
 					if n%20 == 10 {
 						child := sid(1000*(i+1) + int(res.LastSeq))
-						_, err := s.Transact(ctx, EntryDelegation, func(*View) ([]Batch, error) { return childBatches(id, child, id, child.String()), nil })
+						_, err := s.Transact(ctx, EntryDelegation, func(v *View) ([]Batch, error) {
+							row, err := v.Row(id)
+							return childBatches(&row, child, child.String()), err
+						})
 						exitOn(err)
 						ack("child %d %s", i, child)
 					}

@@ -41,7 +41,7 @@ func (ts *testStore) rows() (rows []Row) {
 func TestCase55_GenericAppendWritesNoAuthority(t *testing.T) {
 	ts := newStore(t)
 	id := ts.root(sid(1))
-	child := childBatches(id, sid(2), id, "k")[0].Events
+	child := ts.delegation(id, sid(2), "k")[0].Events
 	decided := mustFacts(map[string]any{"ask": "a1", "outcome": "allowed-once", "decider": "human"})
 	decision := mustFacts(map[string]any{"call": "c1", "verdict": "allow"})
 	forged := func(typ string, facts Facts) NewEvent { return NewEvent{Type: typ, Facts: facts} }

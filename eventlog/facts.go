@@ -268,6 +268,14 @@ func (f Facts) UUID(key string) (id uuid.UUID) {
 	return id
 }
 
+// hash is the 32-byte hash at a top-level key, or the zero hash.
+func (f Facts) hash(key string) (h Hash) {
+	if v, _, ok := f.find(key); ok && v.kind == kindBytes && len(v.raw) == len(h) {
+		copy(h[:], v.raw)
+	}
+	return h
+}
+
 // Map decodes the facts: nil, bool, int64, string, []byte, []any and
 // map[string]any. The result is the caller's.
 func (f Facts) Map() (map[string]any, error) {

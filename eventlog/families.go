@@ -128,13 +128,13 @@ func (e Entry) allows(typ string, src Source) bool {
 	case EntryOperator:
 		switch family {
 		case "sandbox", "policy", "control", "session", "approval", "inbox", "activation":
-			return src == SourceOperator && typ != TypeSessionCreated
+			return src == SourceOperator && typ != TypeSessionCreated && typ != TypeSessionEndSeed
 		}
 		return false
 	case EntryRuntime:
 		switch family {
 		case "activation", "inbox", "notice", "control", "session":
-			return src == SourceRuntime && typ != TypeSessionCreated
+			return src == SourceRuntime && typ != TypeSessionCreated && typ != TypeSessionEndSeed
 		case "sandbox", "approval": // a runtime switch; the writer refuses a widening
 			return src == SourceRuntime || (typ == TypeApprovalDecided && src == SourceStore)
 		case "tool", "turn", "step": // closing what a crash left open, and deciding a call

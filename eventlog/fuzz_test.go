@@ -64,7 +64,7 @@ func FuzzHeader(f *testing.F) {
 
 func FuzzFacts(f *testing.F) {
 	f.Add([]byte(rootEvents(sid(1), "x")[0].Facts))
-	f.Add([]byte(childBatches(sid(1), sid(2), sid(1), "k")[0].Events[1].Facts))
+	f.Add([]byte(childBatches(&Row{Session: sid(1), Root: sid(1), MaxDepth: 3}, sid(2), "k")[0].Events[1].Facts))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		facts := Facts(raw)
 		for _, key := range []string{"", "a", "kind"} {

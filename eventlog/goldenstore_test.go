@@ -32,10 +32,9 @@ func makeGoldenStore(t *testing.T, dir string) {
 		WorkspaceRoot: "/home/x/project", PathStyle: "posix", Defaults: readOnlyDefaults()}
 	_, err := ts.transact(EntryImport, Batch{Session: sid(9), Events: []NewEvent{{Type: TypeSessionCreated, Facts: created.Facts(), Media: MediaJSON, Content: []byte(`{"label":"Zoë's import","external_id":"thread-9"}`)}}})
 	require.NoError(t, err)
-	unit := childBatches(sid(0), sid(3), sid(0), "seeded")
+	unit := ts.delegation(sid(0), sid(3), "seeded")
 	seed := NewEvent{Type: "user/message", Source: SourceUser, Media: MediaText, Content: []byte("from the parent"), Inherited: &Ref{Session: sid(0), Seq: 1}}
-	unit[0].Events = append(append(unit[0].Events[:1:1], seed, NewEvent{Type: TypeSessionEndSeed}), unit[0].Events[1:]...)
-	_, err = ts.transact(EntryDelegation, unit...)
+	_, err = ts.transact(EntryDelegation, withSeed(unit, seed)...)
 	require.NoError(t, err)
 	_, err = ts.Append(ctx, Batch{Session: sid(3), Expect: Any(), Events: []NewEvent{
 		{Type: "user/message", Media: MediaText},

@@ -142,10 +142,12 @@ func (ts *testStore) root(id uuid.UUID) uuid.UUID {
 }
 
 // childBatches are the atomic unit of a delegation: the child's first events
-// and the parent's delegation/started.
-func childBatches(parent, child, root uuid.UUID, key string) []Batch {
-	created := Created{Kind: KindChild, Parent: parent, Root: root, Depth: 1, MaxDepth: 3, Mode: ModeContinuable, Defaults: readOnlyDefaults()}
-	granted := Granted{Parent: parent, Child: child, Root: root, Depth: 1, MaxDepth: 3, Choices: policy.Choices{Role: policy.RoleGeneral}, Defaults: readOnlyDefaults(), Key: KeyHash(parent, key)}
+// and the parent's delegation/started. parent is the row at the capture.
+func childBatches(parent *Row, child uuid.UUID, key string) []Batch {
+	created := Created{Kind: KindChild, Parent: parent.Session, ParentSeq: parent.Head, ParentHead: parent.Hash, Root: parent.Root, Depth: parent.Depth + 1,
+		MaxDepth: parent.MaxDepth, Mode: ModeContinuable, Defaults: readOnlyDefaults()}
+	granted := Granted{Parent: parent.Session, Child: child, ParentSeq: parent.Head, ParentHead: parent.Hash, Root: parent.Root, Depth: parent.Depth + 1,
+		MaxDepth: parent.MaxDepth, Choices: policy.Choices{Role: policy.RoleGeneral}, Defaults: readOnlyDefaults(), Key: KeyHash(parent.Session, key)}
 	started := mustFacts(map[string]any{"child": child, "receipt": Digest(must(granted.Facts()))})
 	return []Batch{
 		{Session: child, Events: []NewEvent{
@@ -154,13 +156,33 @@ func childBatches(parent, child, root uuid.UUID, key string) []Batch {
 			{Type: TypeSandboxMode, Facts: SandboxFacts(policy.Sandbox{Mode: policy.ReadOnly}.Canonical())},
 			{Type: TypeApprovalPolicy, Facts: ApprovalFacts(policy.Never)},
 		}},
-		{Session: parent, Expect: Any(), Events: []NewEvent{{Type: TypeDelegationStarted, Facts: started}}},
+		{Session: parent.Session, Expect: Any(), Events: []NewEvent{{Type: TypeDelegationStarted, Facts: started}}},
 	}
 }
 
-// child delegates from parent, which is a root.
+// delegation is the unit for a parent as it stands now.
+func (ts *testStore) delegation(parent, child uuid.UUID, key string) []Batch {
+	row, err := ts.Row(parent)
+	require.NoError(ts.t, err)
+	return childBatches(&row, child, key)
+}
+
+// withSeed puts seed copies and their end into a delegation.
+func withSeed(unit []Batch, seed ...NewEvent) []Batch {
+	events := unit[0].Events
+	created, err := ParseCreated(&Event{Type: TypeSessionCreated, Version: 1, Facts: events[0].Facts})
+	if err != nil {
+		panic(err)
+	}
+	created.SeedLen = uint64(len(seed))
+	events[0].Facts = created.Facts()
+	unit[0].Events = append(append(append(events[:1:1], seed...), NewEvent{Type: TypeSessionEndSeed}), events[1:]...)
+	return unit
+}
+
+// child delegates from parent.
 func (ts *testStore) child(parent, id uuid.UUID, key string) uuid.UUID {
-	_, err := ts.transact(EntryDelegation, childBatches(parent, id, parent, key)...)
+	_, err := ts.transact(EntryDelegation, ts.delegation(parent, id, key)...)
 	require.NoError(ts.t, err)
 	return id
 }

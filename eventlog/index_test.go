@@ -259,7 +259,8 @@ func TestHiddenRowIsNoNewSession(t *testing.T) {
 				if err != nil || found != uuid.Nil {
 					return nil, err
 				}
-				return childBatches(parent, sid(2), parent, "k"), nil
+				row, err := v.Row(parent)
+				return childBatches(&row, sid(2), "k"), err
 			})
 			if name == "its key" {
 				require.ErrorIs(t, err, ErrCorrupt)

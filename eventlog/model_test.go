@@ -85,7 +85,7 @@ func (m *model) delegate(t *rapid.T) {
 	}
 	require.ErrorIs(t, err, ErrNotFound)
 	id := sid(len(m.order))
-	_, err = m.ts.transact(EntryDelegation, childBatches(parent, id, parent, key)...)
+	_, err = m.ts.transact(EntryDelegation, m.ts.delegation(parent, id, key)...)
 	if p.closed {
 		require.ErrorIs(t, err, ErrSessionClosed)
 		return

@@ -158,7 +158,7 @@ func TestStatus(t *testing.T) {
 func TestSeedIsThePast(t *testing.T) {
 	ts := newStore(t)
 	parent := ts.root(sid(1))
-	unit := childBatches(parent, sid(2), parent, "k")
+	unit := ts.delegation(parent, sid(2), "k")
 	from := &Ref{Session: parent, Seq: 1}
 	seed := []NewEvent{
 		{Type: TypeTurnStart, Facts: mustFacts(map[string]any{"turn": 3}), Inherited: from, Source: SourceRuntime},
@@ -166,8 +166,7 @@ func TestSeedIsThePast(t *testing.T) {
 		{Type: TypeUsageRecorded, Facts: mustFacts(map[string]any{"usage": "u", "input": 5}), Inherited: from, Source: SourceRuntime},
 		{Type: TypeSandboxMode, Facts: mustFacts(map[string]any{"mode": "danger-full-access"}), Inherited: from},
 	}
-	unit[0].Events = append(append(unit[0].Events[:1:1], seed...), unit[0].Events[1:]...)
-	_, err := ts.transact(EntryDelegation, unit...)
+	_, err := ts.transact(EntryDelegation, withSeed(unit, seed...)...)
 	require.NoError(t, err)
 	row, err := ts.Row(sid(2))
 	require.NoError(t, err)
@@ -175,7 +174,7 @@ func TestSeedIsThePast(t *testing.T) {
 	require.Empty(t, row.OpenCalls)
 	events, _, err := ts.Policy(ctx, sid(2), 0)
 	require.NoError(t, err)
-	require.Equal(t, []uint64{1, 6, 7, 8}, seqsOf(events), "the parent's old sandbox is conversation, not policy")
+	require.Equal(t, []uint64{1, 7, 8, 9}, seqsOf(events), "the parent's old sandbox is conversation, not policy")
 	page, err := ts.Read(ctx, sid(2), ReadOptions{From: 2, To: 2})
 	require.NoError(t, err)
 	require.Equal(t, from, page.Events[0].Inherited)

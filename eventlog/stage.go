@@ -109,14 +109,18 @@ type draft struct {
 // unit is staged.
 func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result, error) {
 	st.unit = newChanges()
-	staged, before := false, st.next
+	staged, next := false, st.next
 	defer func() {
 		st.unit = nil
 		if !staged {
-			st.next = before
+			st.next = next
 		}
 	}()
 	results := make([]Result, len(batches))
+	var before []*entry // what authorize compares with
+	if via != entryHarness {
+		before = make([]*entry, len(batches))
+	}
 	var drafts []*draft
 	for i := range batches {
 		b := &batches[i]
@@ -135,6 +139,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 				return []Result{res}, err
 			}
 		}
+		if before != nil {
+			before[i] = e
+		}
 		if e, err = st.admit(via, e, b, prepared[i]); err != nil {
 			return nil, err
 		}
@@ -144,6 +151,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 			return nil, err
 		}
 		drafts = append(drafts, more...)
+	}
+	if err := st.authorize(via, batches, prepared, before); err != nil {
+		return nil, err
 	}
 	if err := checkLimit("frames of an atomic unit", len(drafts), st.s.limits.UnitFrames); err != nil {
 		return nil, err
@@ -161,8 +171,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 }
 
 // admit checks a batch against its session, in the order of the contract:
-// closed, fenced, expected seq. (A retry was recognized before; a widening is
-// refused by the plan that switches.) It returns a copy to fold into.
+// closed, fenced, expected seq. (A retry was recognized before; what the entry
+// point may not write, a widening among it, is refused after, see authorize.)
+// It returns a copy to fold into.
 func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry, error) {
 	if (via == EntryStore) != (b.Session == StoreSession) {
 		return nil, fmt.Errorf("%w: session %s: the store's own session is written by its own calls, and they write no other", ErrUnauthorized, b.Session)

@@ -58,7 +58,7 @@ func (ts *testStore) frames() (out []*frame) {
 func TestUnitIsOneOverSeveralSessions(t *testing.T) {
 	ts := newStore(t)
 	parent := ts.root(sid(1))
-	results, err := ts.transact(EntryDelegation, childBatches(parent, sid(2), parent, "k")...)
+	results, err := ts.transact(EntryDelegation, ts.delegation(parent, sid(2), "k")...)
 	require.NoError(t, err)
 	require.Len(t, results, 2)
 	require.Equal(t, sid(2), results[0].Session)
@@ -101,7 +101,7 @@ func TestRefusedUnitLeavesNothing(t *testing.T) {
 			var before, refused, after func() ([]Result, error)
 			ts.inOneGroup(func() {
 				before = ts.async(EntryOperator, batches(Batch{Session: parent, Expect: Any(), Events: []NewEvent{{Type: TypeSessionTitled}}}))
-				refused = ts.async(EntryDelegation, batches(append(childBatches(parent, sid(2), parent, "k")[:1], bad(parent))...))
+				refused = ts.async(EntryDelegation, batches(append(ts.delegation(parent, sid(2), "k")[:1], bad(parent))...))
 				after = ts.async(EntryDelegation, func(v *View) ([]Batch, error) {
 					_, err := v.Row(sid(2))
 					found, err2 := v.ByKey(KeyHash(parent, "k"))
@@ -109,7 +109,8 @@ func TestRefusedUnitLeavesNothing(t *testing.T) {
 					if !errors.Is(err, ErrNotFound) || err2 != nil || found != uuid.Nil || err3 != nil || len(children) > 0 {
 						return nil, fmt.Errorf("a trace is left: %v, %s %v, %v %v", err, found, err2, children, err3)
 					}
-					return childBatches(parent, sid(2), parent, "k"), nil
+					row, err := v.Row(parent)
+					return childBatches(&row, sid(2), "k"), err
 				})
 			})
 			_, err := before()
@@ -144,7 +145,7 @@ func TestUnitSeesEarlierUnitsOfItsGroup(t *testing.T) {
 		event         Event
 	}
 	ts.inOneGroup(func() {
-		ts.async(EntryDelegation, batches(childBatches(parent, sid(2), parent, "k")...))
+		ts.async(EntryDelegation, batches(ts.delegation(parent, sid(2), "k")...))
 		ts.async(EntryOperator, batches(Batch{Session: sid(2), Expect: At(4), Events: []NewEvent{
 			{Type: TypeSessionTitled, Media: MediaText, Content: []byte("renamed")},
 			{Type: TypePolicyNarrowed, Facts: NarrowedFacts(policy.Top(), "operator")}}}))
