@@ -10,6 +10,7 @@ import (
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
+	"childlog/policy"
 )
 
 // Exit codes.
@@ -48,6 +49,7 @@ var failures = []failure{
 	{eventlog.ErrFenced, "fenced", exitConflict, "another activation holds the session; take over with `childlog activate`, then use its epoch"},
 	{eventlog.ErrConflict, "conflict", exitConflict, "someone else was first; look with `childlog show` and decide again"},
 	{eventlog.ErrWidening, "widening", exitRefused, "a session never gets more than its bound; for more, delegate again from a parent that holds it"},
+	{policy.ErrOutside, "outside", exitRefused, "name a place that the scope admits, as the answer says; only a new delegation widens a scope"},
 	{eventlog.ErrUnauthorized, "unauthorized", exitRefused, "name the parent that delegated, or act as --operator; events of childlog's own families are written by their own commands"},
 	{eventlog.ErrNotResumable, "not_resumable", exitRefused, "re-delegate: `childlog delegate` makes a fresh child"},
 	{eventlog.ErrEvidence, "evidence", exitRefused, "an imported log can be read, explained and verified; start a fresh root for new work"},

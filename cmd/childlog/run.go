@@ -111,6 +111,8 @@ func (a *app) commands() []*cobra.Command {
 		newResumeCmd(a),
 		newExplainCmd(a),
 		newDiffCmd(a),
+		newScopeCmd(a),
+		newSchemaCmd(a),
 		newVerifyCmd(a),
 		newImportCmd(a),
 		newInitCmd(a),

@@ -17,8 +17,12 @@ const (
 	MaxCall     = eventlog.MaxContent
 )
 
-// maxList bounds lists of names, as package policy does.
-const maxList = 1024
+// maxList and maxExplicit bound lists of names and of explicit grants, as
+// package policy does.
+const (
+	maxList     = 1024
+	maxExplicit = 64
+)
 
 var (
 	// codePattern is what facts accept as an opaque id: see package eventlog.
@@ -110,9 +114,13 @@ var name = checked(policy.CheckToolName)
 
 // listOf reads an array; the list is never nil.
 func listOf[T any](read func(strict.Value) (T, error)) func(strict.Value) ([]T, error) {
+	return listUpTo(maxList, read)
+}
+
+func listUpTo[T any](most int, read func(strict.Value) (T, error)) func(strict.Value) ([]T, error) {
 	return func(v strict.Value) ([]T, error) {
 		list := []T{}
-		err := v.List(maxList, func(v strict.Value) error {
+		err := v.List(most, func(v strict.Value) error {
 			item, err := read(v)
 			list = append(list, item)
 			return err

@@ -39,31 +39,49 @@ func ParseRequest(doc []byte) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{}
-	var scope, terms strict.Value
-	if err := v.Object(noting(noting(r.fields(), "write_scope", &scope), "explicit_grants", &terms)...); err != nil {
+	var at places
+	if err := v.Object(r.fields(&at)...); err != nil {
 		return nil, err
 	}
 	r.Provider = r.RunBy.Name
 	if _, err := (policy.Contract{Policy: r.MergePolicy, WriteScope: r.WriteScope}).Gate(policy.NameSet{}); err != nil {
-		return nil, scopeAt(v, scope, r.Wish).Wrong(err)
+		return nil, scopeAt(v, at.scope, r.Wish).Wrong(err)
 	}
-	if r.Delegable == nil && len(r.ExplicitGrants) > 0 {
-		return nil, terms.Bad("want none without a delegable half to grant, got %d", len(r.ExplicitGrants))
+	if r.Delegable == nil {
+		if n := len(r.ExplicitGrants); n > 0 {
+			return nil, at.terms.Bad("want none without a delegable half to grant, got %d", n)
+		}
+		return r, nil
+	}
+	// What is handed on needs no contract of its own, but a worker that only
+	// reads has no workers that write.
+	c := policy.Contract{WriteScope: r.Delegable.WriteScope}
+	if r.MergePolicy == policy.MergeReadOnly {
+		c.Policy = r.MergePolicy
+	}
+	if _, err := c.Gate(policy.NameSet{}); err != nil {
+		return nil, scopeAt(at.delegable, at.handOn, *r.Delegable).Wrong(err)
 	}
 	return r, nil
 }
 
+// places are where those keys stand that are judged together with others.
+type places struct{ scope, delegable, handOn, terms strict.Value }
+
 // fields are the keys of a request: those of a wish beside its own.
-func (r *Request) fields() []strict.Field {
-	return append(wishFields(&r.Wish, 0),
+func (r *Request) fields(at *places) []strict.Field {
+	return append(noting(wishFields(&r.Wish, 0), "write_scope", &at.scope),
 		optional("wall_ms", &r.WallMS, integer[int64](1, policy.MaxNumber)),
 		field("role", &r.Role, role),
 		field("model", &r.Model, choice),
 		field("effort", &r.Effort, choice),
 		optional("background", &r.Background, flag),
 		field("merge_policy", &r.MergePolicy, word(policy.MergeReadOnly, policy.MergeTransactionalWrite)),
-		strict.Field{Key: "delegable", Read: r.delegable},
-		field("explicit_grants", &r.ExplicitGrants, explicitGrants),
+		noted(optional("delegable", &r.Delegable, func(v strict.Value) (w policy.Wish, err error) {
+			err = v.Object(noting(wishFields(&w, 0), "write_scope", &at.handOn)...)
+			return w, err
+		}), &at.delegable),
+		noted(field("explicit_grants", &r.ExplicitGrants, explicitGrants), &at.terms),
 		field("id", &r.ID, id),
 		field("key", &r.Key, checked(notEmpty)),
 		field("label", &r.Label, text),
@@ -77,20 +95,6 @@ func (r *Request) fields() []strict.Field {
 		field("foreign_palette", &r.Foreign, flag),
 		field("lockdown", &r.Lockdown, listOf(name)),
 	)
-}
-
-// delegable reads what the child shall hand on. Its scope is held to the
-// contract of the request by policy, which also knows the other direction: a
-// request without a contract may still confine what is handed on.
-func (r *Request) delegable(v strict.Value) error {
-	w := policy.Wish{}
-	var scope strict.Value
-	if err := v.Object(noting(wishFields(&w, 0), "write_scope", &scope)...); err != nil {
-		return err
-	}
-	r.Delegable = &w
-	_, err := policy.Contract{WriteScope: w.WriteScope}.Gate(policy.NameSet{})
-	return scopeAt(v, scope, w).Wrong(err)
 }
 
 var role = checked(func(s string) error {

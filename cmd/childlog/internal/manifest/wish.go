@@ -24,14 +24,6 @@ func wishFields(w *policy.Wish, leastDepth int64) []strict.Field {
 	}
 }
 
-// wish reads an object that has the keys of a wish and no others.
-func wish(leastDepth int64) func(strict.Value) (policy.Wish, error) {
-	return func(v strict.Value) (w policy.Wish, err error) {
-		err = v.Object(wishFields(&w, leastDepth)...)
-		return w, err
-	}
-}
-
 // permissions reads what is wished for beyond reading. They are stated
 // together: of the two, one that is left out is not wished for.
 func permissions(v strict.Value) (p policy.Permissions, err error) {
@@ -105,7 +97,7 @@ func noting(fields []strict.Field, key string, at *strict.Value) []strict.Field 
 // event that will hold them.
 func explicitGrants(v strict.Value) ([]policy.ExplicitGrant, error) {
 	seen := map[string]bool{}
-	return listOf(func(v strict.Value) (g policy.ExplicitGrant, err error) {
+	return listUpTo(maxExplicit, func(v strict.Value) (g policy.ExplicitGrant, err error) {
 		err = v.Object(
 			field("id", &g.ID, name),
 			field("expires", &g.ExpiresMS, millis),
