@@ -55,7 +55,7 @@ func (a *app) mergePlan(plan policy.MergePlan, results []policy.MergeResult) {
 		if r.Mutating {
 			what = term.Plain(r.Scope.String())
 		}
-		rows = append(rows, term.Row{Name: term.Escape(r.ID), Value: what})
+		rows = append(rows, term.Row{Name: r.ID, Value: what})
 	}
 	a.out.Rows(rows...)
 	for _, o := range plan.Conflicts {

@@ -147,5 +147,5 @@ func missing(v strict.Value, key string, have bool) error {
 	if have {
 		return nil
 	}
-	return v.Bad("%s is required", key)
+	return v.Bad("required: %s", key)
 }

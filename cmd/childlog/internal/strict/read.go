@@ -115,17 +115,6 @@ func (v Value) List(most int, take func(Value) error) error {
 	return nil
 }
 
-// Texts reads an array of strings; it is never nil.
-func (v Value) Texts(most int) ([]string, error) {
-	list := []string{}
-	err := v.List(most, func(v Value) error {
-		s, err := v.Text()
-		list = append(list, s)
-		return err
-	})
-	return list, err
-}
-
 // Text reads a string. A lone surrogate has no UTF-8 form, so it is refused.
 func (v Value) Text() (string, error) {
 	if err := v.Want('"'); err != nil {
@@ -141,9 +130,9 @@ func (v Value) Text() (string, error) {
 // Bool reads true or false.
 func (v Value) Bool() (bool, error) { return v.Kind() == 't', v.Want('t') }
 
-// Int reads an integer from low to high, which are at most 2^53 apart from 0:
-// written as one, without fraction, exponent or leading zero, so that no reader
-// sees another number.
+// Int reads an integer from low to high, which lie within 2^53 of 0: written as
+// one, without fraction, exponent or leading zero, so that no reader sees
+// another number.
 func (v Value) Int(low, high int64) (int64, error) {
 	if err := v.Want('0'); err != nil {
 		return 0, err
