@@ -14,25 +14,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// allCommands lists the commands and those below them.
 func allCommands() []*cobra.Command {
 	a := &app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	return a.root().Commands()
+	var all []*cobra.Command
+	for _, cmd := range a.root().Commands() {
+		all = append(append(all, cmd), cmd.Commands()...)
+	}
+	return all
 }
+
+// nameOf is what one types for a command.
+func nameOf(cmd *cobra.Command) string { return strings.TrimPrefix(cmd.CommandPath(), "childlog ") }
 
 // TestHelp: every command explains itself, with an example that begins with it.
 func TestHelp(t *testing.T) {
 	for _, cmd := range allCommands() {
-		name := cmd.Name()
+		name := nameOf(cmd)
 		require.NotEmpty(t, cmd.Short, name)
 		require.Regexp(t, `^[A-Z].*[^.]$`, cmd.Short, name)
 		require.Greater(t, len(cmd.Long), 80, "%s explains itself", name)
-		require.NotEmpty(t, cmd.GroupID, name)
+		require.Equal(t, cmd.Parent().HasParent(), cmd.GroupID == "", name)
 		require.Contains(t, cmd.Example, "childlog", name)
 		require.Contains(t, cmd.Example, name, name)
 		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
 			require.LessOrEqual(t, len(strings.TrimRight(line, "\n")), 100, "%s: %s", name, line)
 		}
-		for _, args := range [][]string{{name, "--help"}, {"help", name}} {
+		words := strings.Fields(name)
+		for _, args := range [][]string{append(words, "--help"), append([]string{"help"}, words...)} {
 			var out, msg bytes.Buffer
 			require.Zero(t, Run(context.Background(), args, strings.NewReader(""), &out, &msg), name)
 			require.Contains(t, out.String(), "Examples:", name)
@@ -69,9 +78,10 @@ func TestEveryFlagIsUsed(t *testing.T) {
 		if elsewhere[cmd.Name()] {
 			continue
 		}
-		call := `^(exec|exits 0) childlog (--\S+ )*` + cmd.Name() + `\b`
-		require.True(t, used(call), "%s is never run", cmd.Name())
-		require.True(t, used(call+`.*--json`), "%s is never run with --json", cmd.Name())
+		name := nameOf(cmd)
+		call := `^(exec|exits 0) childlog (--\S+ )*` + name + `\b`
+		require.True(t, used(call), "%s is never run", name)
+		require.True(t, used(call+`.*--json`), "%s is never run with --json", name)
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name == "help" {
 				return
@@ -80,7 +90,7 @@ func TestEveryFlagIsUsed(t *testing.T) {
 			if f.Shorthand != "" {
 				flag = "(" + flag + "|-" + f.Shorthand + ")"
 			}
-			require.True(t, used(`childlog (--\S+ )*`+cmd.Name()+`\b.* `+flag+`\b`), "%s %s is never used", cmd.Name(), flag)
+			require.True(t, used(`childlog (--\S+ )*`+name+`\b.* `+flag+`\b`), "%s %s is never used", name, flag)
 		})
 	}
 	for _, flag := range []string{"--store", "--json", "--no-color", "--wait"} {

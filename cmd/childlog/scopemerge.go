@@ -7,6 +7,7 @@ import (
 
 	"childlog/cmd/childlog/internal/manifest"
 	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/internal/wire"
 	"childlog/policy"
 )
 
@@ -27,7 +28,7 @@ Two scopes conflict if a place of one is, contains or lies within a place of the
 other, letter case apart: some file systems know none. Conflicts are an answer
 and no failure.`),
 		Example: `  childlog scope merge results.json
-  echo '[{"id":"a","write_scope":["src"]},{"id":"b","write_scope":["src/a"]}]' | childlog scope merge -`,
+  childlog scope merge - --json < results.json`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			doc, err := a.document(cmd.Context(), args[0], manifest.MaxDocument)
@@ -42,7 +43,7 @@ and no failure.`),
 			if err != nil {
 				return err
 			}
-			return a.show(plan, func() { a.mergePlan(plan, results) })
+			return a.show(wire.MergePlanOf(plan), func() { a.mergePlan(plan, results) })
 		},
 	}
 }

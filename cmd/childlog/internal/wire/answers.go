@@ -240,6 +240,13 @@ type Stats struct {
 	IndexLag     uint64 `json:"index_lag"`
 }
 
+// Schema names a JSON Schema.
+type Schema struct {
+	Name  string `json:"name"`
+	ID    string `json:"id"`
+	Title string `json:"title"`
+}
+
 // Failure is what a failed command says on stderr.
 type Failure struct {
 	Error FailureBody `json:"error"`
