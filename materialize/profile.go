@@ -12,11 +12,35 @@ import (
 // profileSeq is the place of policy/profile in a root's log.
 const profileSeq = 2
 
-// facts resolves the profile of the root id into what is recorded. nowMS is
-// the store's clock, ms since 1970.
-func (p *Profile) facts(id uuid.UUID, nowMS int64) (eventlog.Facts, error) {
-	at := policy.Origin{Session: id, Seq: profileSeq}
-	authority, err := policy.RootAuthority(p.Own, p.Delegable, p.Explicit, at, nowMS)
+// Authority is what the profile gives a root. at is the event that states it:
+// the origin of its deny rules and the issuer of its grants. What a half leaves
+// open is as wide as can be: a root has no parent to take it from. Errors:
+// ErrInvalid.
+func (p *Profile) Authority(at policy.Origin) (policy.Authority, error) {
+	if p.Delegable == nil && len(p.Explicit) > 0 {
+		return policy.Authority{}, fmt.Errorf("%w: explicit grants: got %d, want none without a delegable half to grant", eventlog.ErrInvalid, len(p.Explicit))
+	}
+	var a policy.Authority
+	var err error
+	if a.Own, err = p.Own.Half(policy.DenyRequest, at); err != nil {
+		return policy.Authority{}, fmt.Errorf("own: %w", err)
+	}
+	a.Delegable = a.Own
+	if p.Delegable != nil {
+		if a.Delegable, err = p.Delegable.Half(policy.DenyRequest, at); err != nil {
+			return policy.Authority{}, fmt.Errorf("delegable: %w", err)
+		}
+	}
+	for _, g := range p.Explicit {
+		g.Issuer = at
+		a.Explicit = append(a.Explicit, g)
+	}
+	return a.Canonical(), a.Validate()
+}
+
+// facts resolves the profile of the root id into what is recorded.
+func (p *Profile) facts(id uuid.UUID) (eventlog.Facts, error) {
+	a, err := p.Authority(policy.Origin{Session: id, Seq: profileSeq})
 	if err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}
@@ -24,12 +48,14 @@ func (p *Profile) facts(id uuid.UUID, nowMS int64) (eventlog.Facts, error) {
 		return nil, fmt.Errorf("profile: %w", err)
 	}
 	if p.Choices.Role != "" && !p.Choices.Role.Known() {
-		return nil, fmt.Errorf("profile: %w", &policy.UnknownRoleError{Got: string(p.Choices.Role), Known: policy.RoleNames()})
+		_, err := policy.ParseRole(string(p.Choices.Role))
+		return nil, fmt.Errorf("profile: %w", err)
 	}
 	for _, name := range p.Lockdown {
 		if err := policy.CheckToolName(name); err != nil {
 			return nil, fmt.Errorf("profile: lockdown: %w", err)
 		}
 	}
-	return eventlog.Profile{Authority: authority, Choices: p.Choices, Principal: p.Principal, Palette: p.Palette.Entries(), Lockdown: lockdownNames(p.Lockdown)}.Facts()
+	return eventlog.Profile{Authority: a, Choices: p.Choices, Principal: p.Principal, Palette: p.Palette.Entries(),
+		Lockdown: lockdownNames(p.Lockdown)}.Facts()
 }

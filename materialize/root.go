@@ -93,7 +93,7 @@ func Root(ctx context.Context, s *eventlog.Store, r RootRequest) (Session, error
 		c.Root = id
 		events[0].Facts = c.Facts()
 		if r.Profile != nil {
-			if events[1].Facts, err = r.Profile.facts(id, v.Now().UnixMilli()); err != nil {
+			if events[1].Facts, err = r.Profile.facts(id); err != nil {
 				return nil, err
 			}
 		}

@@ -1,90 +1,114 @@
 package policy
 
-// FieldCause says which rule gave a field of the own half its value, and where
-// it was stated.
-type FieldCause struct {
-	Rule   Rule
-	Origin RuleOrigin
-}
+import "maps"
 
-// RuleReceipt is the cause of a field that was granted as requested or as the
-// parent has it; RuleProfile of one that a root's profile states; RuleNarrowing
-// of one that a narrowing cut; RuleUnstated of a root without a profile.
+// The rules by which a field has its value where nothing took any of it away,
+// and where something did later.
 const (
-	RuleReceipt   Rule = "receipt"
-	RuleProfile   Rule = "profile"
-	RuleNarrowing Rule = "narrowing"
-	RuleUnstated  Rule = "no_profile"
+	RuleReceipt   Rule = "receipt"   // the delegation granted it so
+	RuleProfile   Rule = "profile"   // the profile of a root states it
+	RuleNarrowing Rule = "narrowing" // a ceiling that was set later
 )
 
-// AuthorityLedger folds the authority of one session in log order: what it was
-// born with, then every narrowing, and for each field of its own half the
-// event that decided it. The zero value permits nothing. It is a plain value:
-// a copy goes its own way.
+// AuthorityLedger folds the events of one session that bear on its authority, in
+// log order: a receipt or a profile, then narrowings. An authority only ever
+// shrinks, so unlike [Ledger] it has no switch and no bound beside it.
+//
+// The zero value permits nothing. An AuthorityLedger is a value: a copy is
+// independent of the original, and no two share what one of them writes.
 type AuthorityLedger struct {
-	authority Authority
-	causes    map[string]FieldCause // replaced, never written
+	authority Authority // canonical
+	causes    map[string]FieldCause
 }
 
-// NewAuthorityLedger begins with what a session was born with. The causes are
-// by field (see the Field constants) and are kept as they are.
-func NewAuthorityLedger(born Authority, causes map[string]FieldCause) AuthorityLedger {
-	return AuthorityLedger{authority: born.Canonical(), causes: causes}
+// NewAuthorityLedger starts a session with what it was given, and who gave the
+// fields of its own half their values: see [BirthCauses] for a child and
+// [ProfileCauses] for a root. For a root without a profile pass [TopAuthority]
+// and nil. Causes is copied.
+func NewAuthorityLedger(a Authority, causes map[string]FieldCause) AuthorityLedger {
+	return AuthorityLedger{authority: a.Canonical(), causes: maps.Clone(causes)}
 }
 
-// BirthCauses says for each field of a child's own half why it is what it is:
-// by the rule of the last cut of it, or by the receipt itself.
-func BirthCauses(cuts []Cut, at Origin) map[string]FieldCause {
-	causes := OneCause(FieldCause{RuleReceipt, RuleOrigin{OriginSession, at}})
-	for _, c := range cuts {
-		if _, ok := causes[c.Field]; !ok {
-			continue // of the delegable half
-		}
-		kind := OriginSession
-		if c.Rule == RuleRolePreset {
-			kind = OriginRole
-		}
-		causes[c.Field] = FieldCause{c.Rule, RuleOrigin{kind, at}}
-	}
-	return causes
-}
-
-// OneCause gives every field the same cause.
-func OneCause(c FieldCause) map[string]FieldCause {
-	causes := map[string]FieldCause{}
-	for _, f := range (Half{}).fields() {
-		causes[f.name] = c
-	}
-	return causes
-}
-
-// Narrow meets a ceiling into both halves and joins operator rules. It reports
-// whether anything changed; fields of the own half that did are now by this
-// narrowing.
-func (l *AuthorityLedger) Narrow(ceiling Half, rules OperatorRules, at Origin) (changed bool) {
+// Narrow meets a ceiling into both halves and adds operator rules, as one
+// policy/narrowed event does. No later event undoes it. It reports whether
+// anything changed. Each field of the own half whose value did is from now on by
+// this event; one that the ceiling leaves as it is keeps its cause.
+func (l *AuthorityLedger) Narrow(ceiling Half, rules OperatorRules, by Cause) (changed bool) {
 	after := l.authority.Narrow(ceiling).Under(rules)
-	if after.Equal(l.authority) && l.authority.Operator.Covers(after.Operator) {
+	if after.Equal(l.authority) && l.authority.Operator.Covers(rules) {
 		return false
 	}
-	causes := make(map[string]FieldCause, len(l.causes))
-	before, now := l.authority.Own.fields(), after.Own.fields()
-	for i, f := range now {
-		if causes[f.name] = l.causes[f.name]; f.value != before[i].value {
-			causes[f.name] = FieldCause{RuleNarrowing, RuleOrigin{OriginNarrowing, at}}
+	causes := maps.Clone(l.causes)
+	if causes == nil {
+		causes = map[string]FieldCause{}
+	}
+	to := after.Own.fields()
+	for i, from := range l.authority.Own.fields() {
+		if from.value != to[i].value {
+			causes[from.name] = FieldCause{RuleNarrowing, RuleOrigin{OriginNarrowing, by.Origin}}
 		}
 	}
 	l.authority, l.causes = after, causes
 	return true
 }
 
-// Effective is what the session may do and hand on now.
-func (l *AuthorityLedger) Effective() Authority { return l.authority }
+// Effective returns the authority now, in canonical form.
+func (l AuthorityLedger) Effective() Authority { return l.authority.Canonical() }
 
-// Causes says for each field of the own half what decided it. The map is the
-// caller's to read, not to write.
-func (l *AuthorityLedger) Causes() map[string]FieldCause { return l.causes }
+// Causes returns, for the fields of the own half, the rule and the event behind
+// their values, for [Subject].Causes. The map is the caller's.
+func (l AuthorityLedger) Causes() map[string]FieldCause {
+	if l.causes == nil {
+		return map[string]FieldCause{}
+	}
+	return maps.Clone(l.causes)
+}
 
-// Changes lists the fields in which two halves differ, as cuts by one rule.
+// BirthCauses returns the causes of a child's fields, from its receipt at the
+// given place. The last cut of a field names its rule: of a role's preset the
+// origin is the role, of a denied tool the event that denied it, else the
+// receipt. A field that was not cut is as the receipt has it.
+func BirthCauses(granted Authority, cuts []Cut, at Origin) map[string]FieldCause {
+	own := granted.Canonical().Own
+	causes := causesOf(own, RuleReceipt, at)
+	network, tests, raw := own.Profile.Denied.Effects()
+	denying := map[Rule]*DenyEntry{RuleDenyNetwork: network, RuleDenyTests: tests, RuleDenyShell: raw}
+	for _, cut := range cuts {
+		if _, ok := causes[cut.Field]; !ok {
+			continue // of the delegable half
+		}
+		origin := RuleOrigin{OriginSession, at}
+		if cut.Rule == RuleRolePreset {
+			origin.Kind = OriginRole
+		}
+		if e := denying[cut.Rule]; e != nil {
+			origin.At = e.Origin
+			if e.Kind == DenyOperator {
+				origin.Kind = OriginOperator
+			}
+		}
+		causes[cut.Field] = FieldCause{cut.Rule, origin}
+	}
+	return causes
+}
+
+// ProfileCauses returns the causes of a root's fields, which its profile at the
+// given place states.
+func ProfileCauses(a Authority, at Origin) map[string]FieldCause {
+	return causesOf(a.Canonical().Own, RuleProfile, at)
+}
+
+func causesOf(own Half, rule Rule, at Origin) map[string]FieldCause {
+	cause := FieldCause{rule, RuleOrigin{OriginSession, at}}
+	causes := map[string]FieldCause{FieldLockdown: cause}
+	for _, f := range own.fields() {
+		causes[f.name] = cause
+	}
+	return causes
+}
+
+// Changes lists the fields in which a half differs from what it was, as cuts by
+// one rule, in the order of the fields.
 func Changes(before, after Half, rule Rule) []Cut {
 	var out []Cut
 	to := after.Canonical().fields()
@@ -94,4 +118,25 @@ func Changes(before, after Half, rule Rule) []Cut {
 		}
 	}
 	return out
+}
+
+// FieldText returns a field of a half as cuts and fingerprints show it; false
+// for a name that is no field.
+func (h Half) FieldText(name string) (value string, ok bool) {
+	for _, f := range h.Canonical().fields() {
+		if f.name == name {
+			return f.value, true
+		}
+	}
+	return "", false
+}
+
+// HalfFields returns the names of all fields of a half, in their order.
+func HalfFields() []string {
+	fields := (Half{}).fields()
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return names
 }

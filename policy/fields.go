@@ -30,6 +30,10 @@ const (
 	FieldDenied       = "denied_tools"
 )
 
+// FieldLockdown stands for the deployment's block-edit tools, which a receipt
+// records beside the halves.
+const FieldLockdown = "lockdown"
+
 const prefixDelegable = "delegable."
 
 // field is one part of a half as text: one spelling for each worth, without

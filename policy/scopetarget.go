@@ -74,13 +74,11 @@ func Target(workspaceRoot, pathStyle, raw string) (string, error) {
 // rewrites; that begins with "~" or, relative, with a drive letter, which some
 // tools expand; or that is absolute and elsewhere.
 func (w Workspace) Target(raw string) (string, error) {
-	rel, want := w.relative(raw)
-	if want == "" {
-		if rel, want = cleanTarget(rel); want == "" {
-			return rel, nil
-		}
+	target, want := w.target(raw)
+	if want != "" {
+		return "", &TargetError{Target: raw, Want: want}
 	}
-	return "", &TargetError{Target: raw, Want: want}
+	return target, nil
 }
 
 // What a target must be. One set of words, so that codes and messages agree.

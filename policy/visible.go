@@ -1,5 +1,7 @@
 package policy
 
+import "strings"
+
 // The rules by which a tool as such is out of reach, whatever its arguments. In
 // the order in which they are asked.
 const (
@@ -76,7 +78,7 @@ func (s Standing) Permits(t Tool, need GrantShell) (against Rule, ok bool) {
 			return RuleNetwork, false
 		}
 	case EffectDelegate:
-		if !g.Spawn || g.MaxChildren != nil && *g.MaxChildren == 0 {
+		if !g.Spawn || startsChild(t.Given) && g.MaxChildren != nil && *g.MaxChildren == 0 {
 			return RuleDelegate, false
 		}
 	}
@@ -87,16 +89,18 @@ func (s Standing) Permits(t Tool, need GrantShell) (against Rule, ok bool) {
 	return "", true
 }
 
-// letsWrite reports whether some file may be written.
+// letsWrite reports whether some file may be written. $TMPDIR is nowhere that a
+// decision could know of.
 func (s Sandbox) letsWrite() bool {
 	s = s.Canonical()
-	return s.Mode == DangerFullAccess || len(s.Roots.dirs) > 0 || !s.ExcludeTmpdirEnvVar || !s.ExcludeSlashTmp
+	return s.Mode == DangerFullAccess || len(s.Roots.dirs) > 0 || !s.ExcludeSlashTmp
 }
 
-// Visible returns the tools to show to a session, in the order given: a visible
-// one can be called, with some arguments and some verdict of a classifier, and
-// one that is denied whatever the arguments is not shown. A name that is no
-// tool name is left out too.
+// Visible returns the tools to show to a session of which no more is known than
+// its standing, in the order given: one that is denied whatever the arguments is
+// not shown. A name that is no tool name is left out too. Where the whole
+// subject is known, [Compiled.Visible] shows no more than this, and each of its
+// tools can be called.
 func Visible(s Standing, tools []string) []string {
 	shown := make([]string, 0, len(tools))
 	for _, name := range tools {
@@ -110,4 +114,54 @@ func Visible(s Standing, tools []string) []string {
 		}
 	}
 	return shown
+}
+
+// Visible returns the tools to show to a session at a moment, in the order
+// given: each can be called, with some arguments and some verdict of a
+// classifier, without an escalation. A shell that may only inspect is shown, an
+// edit where the scope and the sandbox have no place in common is not. To a
+// session that is closed or out of time nothing is shown.
+func (p *Compiled) Visible(tools []string, m Moment) []string {
+	shown := make([]string, 0, len(tools))
+	anywhere := p.ready.somewhere()
+	var d Decision
+	for _, name := range tools {
+		// Whoever may inspect can call with that verdict.
+		c := Call{Tool: name, Verdict: Classified{By: "visible", Need: GrantInspect}}
+		p.Decide(&d, &c, &m) // a recovery call may name no path
+		if !d.Allowed() && len(anywhere) > 0 {
+			c.Paths, c.PathsKnown = anywhere, true
+			p.Decide(&d, &c, &m)
+		}
+		if d.Allowed() {
+			shown = append(shown, name)
+		}
+	}
+	return shown
+}
+
+// somewhere returns a path that the session may write, nil if there is none: an
+// entry of the scope or a root, or what is in one. The name of a new file stands
+// for all names that nobody has a rule for.
+func (r *ready) somewhere() []string {
+	const file = "new-file"
+	places := append(r.own.Grant.Scope.Entries(), file)
+	if box := r.Sandbox.Value; box.Mode == WorkspaceWrite {
+		for _, dir := range r.writable(box) {
+			if rel, want := r.Workspace.target(dir); want == "" {
+				dir = rel
+			}
+			places = append(places, dir)
+		}
+	} else if box.Mode == DangerFullAccess {
+		places = append(places, "/", "C:/")
+	}
+	for _, p := range places {
+		for _, path := range []string{p, strings.TrimRight(p, "/") + "/" + file} {
+			if r.judge(path, r.Sandbox.Value, false, nil).want == "" {
+				return []string{path}
+			}
+		}
+	}
+	return nil
 }

@@ -209,8 +209,7 @@ func (f *folder) begin(ev *eventlog.Event) error {
 		f.e.ledger = policy.RootLedger(c.Defaults.Sandbox, by)
 		f.e.approvals = policy.RootApprovals(c.Defaults.Approvals, by)
 		if !c.Evidence {
-			f.e.authority = policy.NewAuthorityLedger(policy.TopAuthority(), policy.OneCause(policy.FieldCause{Rule: policy.RuleUnstated,
-				Origin: policy.RuleOrigin{Kind: policy.OriginDefault, At: by.Origin}}))
+			f.e.authority = policy.NewAuthorityLedger(policy.TopAuthority(), nil)
 		}
 	}
 	return nil
@@ -233,8 +232,7 @@ func (f *folder) stateProfile(ev *eventlog.Event) error {
 	}
 	f.profile = true
 	at := policy.Origin{Session: ev.Session, Seq: ev.Seq}
-	f.e.authority = policy.NewAuthorityLedger(p.Authority, policy.OneCause(policy.FieldCause{Rule: policy.RuleProfile,
-		Origin: policy.RuleOrigin{Kind: policy.OriginSession, At: at}}))
+	f.e.authority = policy.NewAuthorityLedger(p.Authority, policy.ProfileCauses(p.Authority, at))
 	return f.equip(ev, p.Choices, p.Principal, p.Palette, p.Lockdown)
 }
 
@@ -288,7 +286,7 @@ func (f *folder) grant(ev *eventlog.Event) error {
 	at := policy.Origin{Session: ev.Session, Seq: ev.Seq}
 	f.granted, f.e.Granted = &g, &g
 	f.e.ReceiptSeq, f.e.Receipt = ev.Seq, eventlog.Digest(ev.Facts)
-	f.e.authority = policy.NewAuthorityLedger(g.Granted, policy.BirthCauses(g.Cuts, at))
+	f.e.authority = policy.NewAuthorityLedger(g.Granted, policy.BirthCauses(g.Granted, g.Cuts, at))
 	return f.equip(ev, g.Choices, g.Principal, g.Palette, g.Lockdown)
 }
 
@@ -371,7 +369,7 @@ func (f *folder) narrow(ev *eventlog.Event) error {
 	if ceiling.Sandbox != nil {
 		f.e.ledger.Narrow(*ceiling.Sandbox, by)
 	}
-	f.e.authority.Narrow(half(ceiling), ceiling.Rules, by.Origin)
+	f.e.authority.Narrow(half(ceiling), ceiling.Rules, by)
 	return nil
 }
 

@@ -94,7 +94,7 @@ func Narrow(ctx context.Context, s *eventlog.Store, n Narrowing) ([]Narrowed, er
 			}
 			ceiling := eventlog.Ceiling{Sandbox: sandbox, Rules: rules}
 			if n.Authority != nil {
-				half, err := policy.CeilingOf(*n.Authority, policy.Origin{Session: id, Seq: row.Head + 1}, max(0, v.Now().UnixMilli()))
+				half, err := n.Authority.Half(policy.DenyRequest, policy.Origin{Session: id, Seq: row.Head + 1})
 				if err != nil {
 					return nil, err
 				}
@@ -158,7 +158,7 @@ func narrowOne(row eventlog.Row, e Effective, err error, ceiling eventlog.Ceilin
 		by := cause(policy.SourceNarrowing, id, done.Seq)
 		ledger, authority := e.ledger, e.authority
 		changed := ceiling.Sandbox != nil && ledger.Narrow(*ceiling.Sandbox, by)
-		if !authority.Narrow(half(ceiling), ceiling.Rules, by.Origin) && !changed {
+		if !authority.Narrow(half(ceiling), ceiling.Rules, by) && !changed {
 			done.Skipped, done.Seq, done.After = SkipNarrower, row.Head, done.Before
 			return done, nil, nil
 		}

@@ -1,45 +1,24 @@
 package manifest
 
 import (
-	"fmt"
-
 	"childlog/cmd/childlog/internal/strict"
+	"childlog/eventlog"
+	"childlog/materialize"
 	"childlog/policy"
 )
 
-// The kinds of principals.
-const (
-	PrincipalPerson  = "person"
-	PrincipalService = "service"
-)
-
-// Principal is on whose behalf a tree of sessions works.
-type Principal struct {
-	Kind string // one of the above
-	Ref  string // opaque, a code: it is a fact, and facts are never redacted
-}
-
-// Profile is what a root is set up with. Both halves are open in what they do
-// not state; its sandbox and approvals are stated elsewhere.
-type Profile struct {
-	Principal      *Principal  // nil: not stated
-	Role           policy.Role // "": not stated
-	Own            policy.Wish
-	Delegable      *policy.Wish           // nil: the same as Own
-	ExplicitGrants []policy.ExplicitGrant // terms of Delegable, without their issuer
-}
-
-// ParseProfile reads a profile.
-func ParseProfile(doc []byte) (*Profile, error) {
+// ParseProfile reads what a root is set up with. Both halves are open in what
+// they do not state; its sandbox and approvals are stated elsewhere.
+func ParseProfile(doc []byte) (*materialize.Profile, error) {
 	v, err := strict.Parse(doc, MaxDocument)
 	if err != nil {
 		return nil, err
 	}
-	p := &Profile{}
+	p := &materialize.Profile{}
 	var terms strict.Value
 	err = v.Object(
-		optional("principal", &p.Principal, principal),
-		field("role", &p.Role, func(v strict.Value) (policy.Role, error) {
+		field("principal", &p.Principal, principal),
+		field("role", &p.Choices.Role, func(v strict.Value) (policy.Role, error) {
 			s, err := v.Text()
 			if err != nil {
 				return "", err
@@ -47,12 +26,18 @@ func ParseProfile(doc []byte) (*Profile, error) {
 			r, err := policy.ParseRole(s)
 			return r, v.Wrong(err)
 		}),
+		field("model", &p.Choices.Model, choice),
+		field("provider", &p.Choices.Provider, choice),
+		field("effort", &p.Choices.Effort, choice),
+		field("background", &p.Choices.Background, flag),
+		field("palette", &p.Palette, palette),
+		field("lockdown", &p.Lockdown, listOf(name)),
 		field("own", &p.Own, ceiling),
 		optional("delegable", &p.Delegable, ceiling),
-		noted(field("explicit_grants", &p.ExplicitGrants, explicitGrants), &terms),
+		noted(field("explicit_grants", &p.Explicit, explicitGrants), &terms),
 	)
-	if err == nil && p.Delegable == nil && len(p.ExplicitGrants) > 0 {
-		err = terms.Bad("want none without a delegable half to grant, got %d", len(p.ExplicitGrants))
+	if err == nil && p.Delegable == nil && len(p.Explicit) > 0 {
+		err = terms.Bad("want none without a delegable half to grant, got %d", len(p.Explicit))
 	}
 	if err != nil {
 		return nil, err
@@ -60,36 +45,12 @@ func ParseProfile(doc []byte) (*Profile, error) {
 	return p, nil
 }
 
-func principal(v strict.Value) (p Principal, err error) {
-	err = v.Object(field("kind", &p.Kind, word(PrincipalPerson, PrincipalService)), field("ref", &p.Ref, code))
+func principal(v strict.Value) (p eventlog.Principal, err error) {
+	err = v.Object(field("kind", &p.Kind, word(eventlog.PrincipalPerson, eventlog.PrincipalService)), field("ref", &p.Ref, code))
 	if err == nil && (p.Kind == "" || p.Ref == "") {
 		err = missing(v, "kind and ref", false)
 	}
 	return p, err
-}
-
-// Authority returns what the profile gives a root. at is the event that will
-// state it: the origin of its deny rules and the issuer of its grants.
-func (p *Profile) Authority(at policy.Origin) (policy.Authority, error) {
-	var a policy.Authority
-	var err error
-	if a.Own, err = p.Own.Half(policy.DenyRequest, at); err != nil {
-		return policy.Authority{}, fmt.Errorf("own: %w", err)
-	}
-	a.Delegable = a.Own
-	if p.Delegable != nil {
-		if a.Delegable, err = p.Delegable.Half(policy.DenyRequest, at); err != nil {
-			return policy.Authority{}, fmt.Errorf("delegable: %w", err)
-		}
-	}
-	for _, g := range p.ExplicitGrants {
-		g.Issuer = at
-		a.Explicit = append(a.Explicit, g)
-	}
-	if err := a.Validate(); err != nil {
-		return policy.Authority{}, err
-	}
-	return a.Canonical(), nil
 }
 
 // ParseCeiling reads the ceiling of a narrowing: what it states narrows. The

@@ -143,8 +143,8 @@ func TestProfileAuthority(t *testing.T) {
 		"own":{"permissions":{},"tools":["subagent"],"denied_tools":["chmod"]},
 		"delegable":{"write_scope":["src"],"tools":null},"explicit_grants":[{"id":"edit-src","uses":1}]}`))
 	require.NoError(t, err)
-	require.Equal(t, &manifest.Principal{Kind: "service", Ref: "ci"}, p.Principal)
-	require.Equal(t, policy.RolePlanner, p.Role)
+	require.Equal(t, eventlog.Principal{Kind: "service", Ref: "ci"}, p.Principal)
+	require.Equal(t, policy.RolePlanner, p.Choices.Role)
 	a, err := p.Authority(at)
 	require.NoError(t, err)
 	require.Equal(t, policy.FilesRead, a.Own.Grant.Files)

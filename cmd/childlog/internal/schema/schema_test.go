@@ -149,7 +149,10 @@ func TestReceipts(t *testing.T) {
 	s := validator(t, "receipt")
 	g := eventlog.Granted{Parent: at.Session, Child: uuid.New(), Root: at.Session, Depth: 1, MaxDepth: 3, ParentSeq: 3, ToolCall: "c1", Sandbox: &policy.Sandbox{Mode: policy.ReadOnly},
 		Defaults: policy.Defaults{Sandbox: policy.Sandbox{Mode: policy.ReadOnly}, Approvals: policy.Never}, WorkspaceRoot: "/srv", SeedLen: 2, Key: eventlog.Hash{1}}
-	facts, err := g.Facts().JSON()
+	g.Choices.Role = policy.RoleTest
+	recorded, err := g.Facts()
+	require.NoError(t, err)
+	facts, err := recorded.JSON()
 	require.NoError(t, err)
 	require.NoError(t, validate(t, s, facts), "%s", facts)
 
@@ -163,9 +166,9 @@ func TestReceipts(t *testing.T) {
 		"principal": `{"kind":"person","ref":"u:1"}`, "parent_receipt": `"` + hash + `"`, "ceiling": authority, "requested": authority, "granted": authority,
 		"cuts": `[{"field":"shell","from":"full","to":"none","rule":"role_preset"}]`, "denied_tools": `[{"pattern":"x*","kind":"operator","session":"` + at.Session.String() + `","seq":3}]`,
 		"lockdown": `["prompt_block_edit"]`, "operator": `{"digest":"` + hash + `","rules":[{"tool":"x","session":"` + at.Session.String() + `","seq":3}]}`, "merge_policy": `"read_only"`,
-		"deadline": `5`, "max_steps": `7`, "explicit": `[{"id":"g","session":"` + at.Session.String() + `","seq":3,"expires":5,"uses":1}]`, "relied": `[]`, "role": `"test"`, "model": `"m"`,
+		"relied": `[{"id":"g","session":"` + at.Session.String() + `","seq":3,"expires":5,"uses":1}]`, "role": `"test"`, "model": `"m"`,
 		"provider": `"p"`, "effort": `"high"`, "background": `true`, "palette": `{"digest":"` + hash + `","entries":[{"name":"x","class":"edit"}]}`, "class_table": `1`,
-		"evidence": `{"role":"inferred"}`, "commitments": `{"request":"` + hash + `"}`, "fingerprint": `"` + hash + `"`, "inspection": `{"foreign":false,"tools":4}`,
+		"evidence": `{"role":"inferred"}`, "commitments": `{"request":"` + hash + `"}`, "fingerprint": `"` + hash + `"`, "inspection": `"tools:inspected"`,
 	} {
 		m[key] = jsontext.Value(value)
 	}
