@@ -35,6 +35,8 @@ const (
 	FindLink    = "policy-link" // a policy link that skips or invents an event
 	FindUnit    = "unit"        // an atomic unit that is not whole
 	FindIndex   = "index"       // derived state that differs from the journal
+
+	FindDelegation = "delegation" // a child that its parent's log does not know, or the other way round
 )
 
 // CheckReport is the result of a full check.
@@ -60,16 +62,22 @@ func (r *CheckReport) add(f Finding) {
 
 // CheckOptions selects what a check covers.
 type CheckOptions struct {
-	Session  uuid.UUID          // uuid.Nil: every session
+	Session  uuid.UUID          // only what concerns this one; uuid.Nil: every session
 	Progress func(done, of int) // frames; called now and then, may be nil
 }
 
 // Check reads the whole journal once and compares everything with everything:
 // pages, checksums, the chain of each session, policy links, atomic units,
-// contents against their commitments, and the index against a fold of the
-// journal. It writes nothing. Memory grows with the number of sessions.
+// contents against their commitments, what parents and children say of each
+// other, and the index against a fold of the journal. It writes nothing.
+// Memory grows with the number of sessions.
+//
+// Of one session are its own findings, and damage of the store in which events
+// of it may have been lost. Damage is a finding; an error means that the check
+// itself was stopped.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
-	c := &checker{s: s, o: o, fold: &Store{st: &state{over: newChanges()}, journal: s.journal, opts: Options{ReadOnly: true}}}
+	c := &checker{s: s, o: o, fold: &Store{st: &state{over: newChanges()}, journal: s.journal, opts: Options{ReadOnly: true}},
+		relatives: family{started: map[linkKey]statement{}, granted: map[uuid.UUID]statement{}}}
 	if err := c.pages(ctx); err != nil {
 		return c.report, err
 	}
@@ -84,48 +92,109 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 		}
 		return nil
 	})
+	if errors.Is(err, ErrCorrupt) { // the pages do not lead to all frames: nothing is left to compare
+		c.add(Finding{Kind: FindPages, Detail: err.Error()})
+		return c.report, nil
+	}
 	if err != nil {
 		return c.report, err
 	}
 	c.endUnit(next)
+	c.lost()
+	c.family()
 	if err := c.index(ctx); err != nil {
 		return c.report, err
 	}
 	for _, n := range s.notices {
-		if n.Kind == FindIndex || n.Kind == FindMissing && c.report.OK() { // the rest was found again above
-			c.report.add(n)
+		if n.Kind == FindIndex || n.Kind == FindMissing && !c.found { // the rest was found again above
+			c.add(n)
 		}
 	}
 	return c.report, nil
 }
 
+// CheckPages checks the pages of a store that can't be opened, for a report of
+// what keeps it closed. It takes no lock and writes nothing.
+func CheckPages(ctx context.Context, dir string) (CheckReport, error) {
+	var report CheckReport
+	problems, err := inspectAll(ctx, dir)
+	for _, p := range problems {
+		report.add(Finding{Kind: FindPages, Detail: p})
+	}
+	return report, err
+}
+
 type checker struct {
-	s      *Store
-	o      CheckOptions
-	fold   *Store // a second fold of the journal, without the index
-	report CheckReport
-	left   uint64 // frames that the open unit still needs
-	broken bool   // the frame before can't be read
+	s         *Store
+	o         CheckOptions
+	fold      *Store // a second fold of the journal, without the index
+	report    CheckReport
+	left      uint64    // frames that the open unit still needs
+	broken    bool      // the frame before can't be read
+	relatives family    // what was said of delegations
+	nobodys   []Finding // of a check of one session: frames that could be any's
+	found     bool      // something is wrong, be it of another session
+}
+
+// add keeps a finding if it is about what was asked for.
+func (c *checker) add(f Finding) {
+	c.found = true
+	if c.o.Session == uuid.Nil || f.Session == uuid.Nil || f.Session == c.o.Session {
+		c.report.add(f)
+	}
+}
+
+// nobody keeps a finding about a frame of which nothing says whose it was. The
+// newest are kept, as in the state: they decide who is in doubt.
+func (c *checker) nobody(f Finding) {
+	c.found = true
+	if c.o.Session == uuid.Nil {
+		c.report.add(f)
+		return
+	}
+	if len(c.nobodys) == maxFindings {
+		c.nobodys = c.nobodys[1:]
+	}
+	c.nobodys = append(c.nobodys, f)
+}
+
+// lost decides, once all was read, which of those frames could be the asked
+// session's: a log without a gap lost nothing before its head.
+func (c *checker) lost() {
+	e := c.fold.st.over.rows[c.o.Session]
+	for _, f := range c.nobodys {
+		if e == nil || len(e.row.Damage) > 0 || f.Position > e.row.LastPos {
+			c.report.add(f)
+		}
+	}
 }
 
 func (c *checker) pages(ctx context.Context) error {
-	f, err := os.Open(filepath.Join(c.s.dir, journalFile))
+	if !c.s.opts.ReadOnly {
+		return nil // pages are moving; the frames below are checked all the same
+	}
+	problems, err := inspectAll(ctx, c.s.dir)
+	for _, p := range problems {
+		c.add(Finding{Kind: FindPages, Detail: p})
+	}
+	return err
+}
+
+func inspectAll(ctx context.Context, dir string) (problems []string, err error) {
+	f, err := os.Open(filepath.Join(dir, journalFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil {
-		return err
-	}
-	if !c.s.opts.ReadOnly {
-		return nil // pages are moving; the frames below are checked all the same
+		return nil, err
 	}
 	report, err := pagecheck.InspectAll(ctx, f, fi.Size())
 	for _, p := range report.Problems {
-		c.report.add(Finding{Kind: FindPages, Detail: p.String()})
+		problems = append(problems, p.String())
 	}
-	return err
+	return problems, err
 }
 
 // frame checks one position.
@@ -141,10 +210,13 @@ func (c *checker) frame(tx *bolt.Tx, position uint64, raw []byte) error {
 		return nil
 	}
 	if raw == nil {
-		if tx.Bucket(bucketTombstones).Get(positionKey(position)) == nil {
-			c.report.add(Finding{Kind: FindMissing, Position: position, Detail: "no frame and no tombstone"})
+		if err := lost(); err != nil {
+			return err
 		}
-		return lost()
+		if tx.Bucket(bucketTombstones).Get(positionKey(position)) == nil {
+			c.nobody(Finding{Kind: FindMissing, Position: position, Detail: "no frame and no tombstone"})
+		}
+		return nil
 	}
 	f, err := decodeFrame(raw)
 	if err == nil {
@@ -153,12 +225,20 @@ func (c *checker) frame(tx *bolt.Tx, position uint64, raw []byte) error {
 	}
 	if err != nil {
 		guess, _ := guessFrame(raw)
-		c.report.add(Finding{Kind: FindFrame, Session: guess.session, Seq: guess.first, Position: position, Detail: err.Error()})
-		return lost()
+		damaged := Finding{Kind: FindFrame, Session: guess.session, Seq: guess.first, Position: position, Detail: err.Error()}
+		if err := lost(); err != nil {
+			return err
+		}
+		if n := len(c.fold.st.lost); n > 0 && c.fold.st.lost[n-1] == position {
+			c.nobody(damaged) // what it names may be damaged too
+			return nil
+		}
+		c.add(damaged)
+		return nil
 	}
 	c.fold.st.apply(group, position+1, 0, totals)
 	if c.o.Session != uuid.Nil && c.o.Session != f.session {
-		return nil
+		return c.events(nil, position, raw)
 	}
 	c.report.Frames++
 	c.report.Events += f.count
@@ -166,18 +246,17 @@ func (c *checker) frame(tx *bolt.Tx, position uint64, raw []byte) error {
 		c.report.Sessions++
 	}
 	if row := &group.rows[f.session].row; row.LastPolicy != f.lastPolicy {
-		c.report.add(Finding{Kind: FindLink, Session: f.session, Seq: f.last(), Position: position,
+		c.add(Finding{Kind: FindLink, Session: f.session, Seq: f.last(), Position: position,
 			Detail: fmt.Sprintf("the frame names policy seq %d as the last, the log's is %d", f.lastPolicy, row.LastPolicy)})
 	}
-	c.contents(tx, position, raw)
-	return nil
+	return c.events(tx, position, raw)
 }
 
 // unit checks that atomic units are whole. After a frame that can't be read,
 // reported on its own, the unit that was open there can't be told.
 func (c *checker) unit(f *frame, position uint64) {
 	if !c.broken && (f.continues != (c.left > 0) || c.left > 0 && f.framesLeft != c.left-1) {
-		c.report.add(Finding{Kind: FindUnit, Session: f.session, Seq: f.first, Position: position,
+		c.add(Finding{Kind: FindUnit, Session: f.session, Seq: f.first, Position: position,
 			Detail: fmt.Sprintf("the unit before wants %d more frames, this frame says continues %t with %d left", c.left, f.continues, f.framesLeft)})
 	}
 	c.left, c.broken = f.framesLeft, false
@@ -185,28 +264,31 @@ func (c *checker) unit(f *frame, position uint64) {
 
 func (c *checker) endUnit(next uint64) {
 	if c.left > 0 && !c.broken {
-		c.report.add(Finding{Kind: FindUnit, Position: next, Detail: fmt.Sprintf("the journal ends inside a unit: %d frames are missing", c.left)})
+		c.add(Finding{Kind: FindUnit, Position: next, Detail: fmt.Sprintf("the journal ends inside a unit: %d frames are missing", c.left)})
 	}
 }
 
-func (c *checker) contents(tx *bolt.Tx, position uint64, raw []byte) {
+// events looks at each event of a sound frame: what it says of delegations
+// and, with a tx, whether its content is what was committed to.
+func (c *checker) events(tx *bolt.Tx, position uint64, raw []byte) error {
 	r, err := newFrameReader(raw)
 	if err != nil {
-		return
+		return err
 	}
 	var ev Event
 	for {
 		header, err := r.next(&ev)
 		if err != nil || header == nil {
-			return
+			return err
 		}
-		if !ev.HasContent {
+		ev.Position = position
+		c.relatives.note(&ev)
+		if tx == nil || !ev.HasContent {
 			continue
 		}
 		c.report.Contents++
-		ev.Position = position
 		if loadContent(tx, &ev, uint32(ev.Seq-r.first)); ev.ContentErr != nil {
-			c.report.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: position, Detail: ev.ContentErr.Error()})
+			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: position, Detail: ev.ContentErr.Error()})
 		}
 	}
 }
@@ -214,13 +296,11 @@ func (c *checker) contents(tx *bolt.Tx, position uint64, raw []byte) {
 // index compares the rows, names and links in use with the fold just made.
 func (c *checker) index(ctx context.Context) error {
 	differs := func(session uuid.UUID, detail string) {
-		if c.o.Session == uuid.Nil || c.o.Session == session {
-			c.report.add(Finding{Kind: FindIndex, Session: session, Detail: detail})
-		}
+		c.add(Finding{Kind: FindIndex, Session: session, Detail: detail})
 	}
 	if ix := c.s.st.index; ix != nil {
 		if err := ix.verify(); err != nil {
-			c.report.add(Finding{Kind: FindIndex, Detail: err.Error()})
+			c.add(Finding{Kind: FindIndex, Detail: err.Error()})
 		}
 	}
 	for _, id := range sortedIDs(c.fold.st.over.rows) {
@@ -232,9 +312,7 @@ func (c *checker) index(ctx context.Context) error {
 			} else if bytes.Contains([]byte(d.Reason), []byte("policy link")) {
 				kind = FindLink
 			}
-			if c.o.Session == uuid.Nil || c.o.Session == id {
-				c.report.add(Finding{Kind: kind, Session: id, Seq: d.From, Detail: fmt.Sprintf("seq %d to %d: %s", d.From, d.To, d.Reason)})
-			}
+			c.add(Finding{Kind: kind, Session: id, Seq: d.From, Detail: fmt.Sprintf("seq %d to %d: %s", d.From, d.To, d.Reason)})
 		}
 		got, err := c.s.st.lookup(id)
 		switch {

@@ -224,7 +224,7 @@ func TestCutInsideAUnit(t *testing.T) {
 		return b.SetSequence(2)
 	})
 	report := checkStore(t, ts.dir)
-	require.Equal(t, []string{FindUnit}, report.kinds())
+	require.Equal(t, []string{FindUnit, FindDelegation}, report.kinds())
 	require.Contains(t, report.Findings[0].Detail, "the journal ends inside a unit: 1 frames are missing")
 
 	ts.open()

@@ -136,10 +136,23 @@ func protect(what string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = &CorruptError{Reason: fmt.Sprintf("%s: %v", what, p)}
+			err = &CorruptError{Reason: what + ": " + panicText(p)}
 		}
 	}()
 	return fn()
+}
+
+// panicText says what a panic found. An index or an address out of range, in
+// the runtime's words, tells a person nothing about a file.
+func panicText(p any) string {
+	if re, ok := p.(runtime.Error); ok {
+		for _, where := range []string{"out of range", "invalid memory address", "unexpected fault address"} {
+			if strings.Contains(re.Error(), where) {
+				return "a damaged page leads out of the file"
+			}
+		}
+	}
+	return strings.TrimPrefix(fmt.Sprint(p), "assertion failed: ")
 }
 
 func (j *journal) close() error {
