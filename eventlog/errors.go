@@ -49,6 +49,7 @@ var (
 	ErrNoSpace          = errors.New("no space")
 	ErrStoreClosed      = errors.New("store closed")
 	ErrPolicyUnreadable = errors.New("policy unreadable")
+	ErrNewerFormat      = errors.New("newer format") // of the store's layout
 )
 
 // ConflictError says that an append expected another head. Expected and
@@ -78,15 +79,23 @@ func (e *DuplicateError) Error() string {
 func (e *DuplicateError) Unwrap() error { return ErrDuplicate }
 
 // FencedError says that the caller's epoch is not the open activation's.
-// Got 0 means that the caller named none.
+// Got 0 means that the caller named none. Open is the last activation's epoch,
+// 0 if there never was one; if it is Got, that activation has ended.
 type FencedError struct {
 	Session   uuid.UUID
 	Got, Open uint64
 }
 
 func (e *FencedError) Error() string {
-	if e.Got == 0 {
+	switch {
+	case e.Got == 0:
 		return fmt.Sprintf("fenced: session %s is held by activation %d and the append carries no epoch", e.Session, e.Open)
+	case e.Open == 0:
+		return fmt.Sprintf("fenced: session %s: got epoch %d, but the session was never activated", e.Session, e.Got)
+	case e.Got == e.Open:
+		return fmt.Sprintf("fenced: session %s: the activation of epoch %d has ended", e.Session, e.Got)
+	case e.Got > e.Open:
+		return fmt.Sprintf("fenced: session %s: got epoch %d, the last activation is %d", e.Session, e.Got, e.Open)
 	}
 	return fmt.Sprintf("fenced: session %s: epoch %d is superseded, open is %d", e.Session, e.Got, e.Open)
 }

@@ -130,7 +130,7 @@ func readIdentity(dir string) (Identity, error) {
 		return id, &CorruptError{Reason: fmt.Sprintf("%s: store format: want at least 1, got %d", identityFile, id.Format)}
 	}
 	if id.Format > FormatVersion {
-		return id, fmt.Errorf("%w: store format: want 1 to %d, got %d; it was written by a newer childlog", ErrInvalid, FormatVersion, id.Format)
+		return id, fmt.Errorf("%w: store format: want 1 to %d, got %d; it was written by a newer childlog", ErrNewerFormat, FormatVersion, id.Format)
 	}
 	return id, nil
 }

@@ -82,7 +82,7 @@ func TestStoreStates(t *testing.T) {
 			copyFile(t, filepath.Join(other, identityFile), filepath.Join(dir, identityFile))
 		}, ErrCorrupt, "store.db belongs to store"},
 		{"another incarnation", replace(identityFile, `"incarnation":1`, `"incarnation":2`), ErrCorrupt, "incarnation"},
-		{"a newer format", replace(identityFile, `"format":1`, `"format":2`), ErrInvalid, "store format: want 1 to 1, got 2; it was written by a newer childlog"},
+		{"a newer format", replace(identityFile, `"format":1`, `"format":2`), ErrNewerFormat, "store format: want 1 to 1, got 2; it was written by a newer childlog"},
 		{"no format", replace(identityFile, `"format":1`, `"format":0`), ErrCorrupt, "store format: want at least 1, got 0"},
 		{"an IDENTITY that is cut off", func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, identityFile), 20)) }, ErrCorrupt, "IDENTITY: "},
 		{"an IDENTITY that is empty", func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, identityFile), 0)) }, ErrCorrupt, "IDENTITY: "},

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 func TestCheckJSON(t *testing.T) {
@@ -17,6 +19,10 @@ func TestCheckJSON(t *testing.T) {
 		{"nesting 64", deep(64), ""},
 		{"equal keys of different objects", `{"a":{"a":1}}`, ""},
 
+		{"different lone surrogates as keys", `{"\ud800":1,"\ud801":2,"\udfff":3,"\ufffd":4,"\ud800\ud801":5}`, ""},
+		{"a pair and its halves as keys", `{"\ud83d\ude00":1,"\ud83d":2,"\ude00":3,"\ude00\ud83d":4}`, ""},
+		{"equal lone surrogates of different objects", `{"\ud800":{"\ud800":1},"a":[{"\ud800":1},{"\ud800":1}]}`, ""},
+
 		{"nothing", ``, "byte offset 0: no value"},
 		{"blanks only", "  \n", "no value"},
 		{"a raw byte that is not UTF-8", "{\"a\":\"\xff\"}", "byte offset 6: byte 0xff is not valid UTF-8"},
@@ -27,6 +33,11 @@ func TestCheckJSON(t *testing.T) {
 		{"a key twice", `{"a":1,"a":2}`, `byte offset 7`},
 		{"a key twice, once escaped", `{"a":1,"\u0061":2}`, `byte offset 7`},
 		{"a key twice, deep inside", `[{"x":{"a":1,"b":2,"a":3}}]`, `byte offset 19`},
+		{"a lone surrogate twice", `{"\ud800":1,"\uD800":2}`, `byte offset 12: duplicate`},
+		{"a pair and its character", `{"\ud83d\ude00":1,"😀":2}`, `byte offset 18: duplicate`},
+		{"a key twice beside a surrogate", `{"x":"\ud800","\u0061\n\/\"":1,"a\u000a/\u0022":2}`, `byte offset 31: duplicate`},
+		{"a key twice below a surrogate", `{"\ud800":[{"a":1,"b":{},"a":2}]}`, `byte offset 25: duplicate`},
+		{"a bad escape beside a surrogate", `{"\ud800":"\x41"}`, "byte offset 11"},
 		{"a second value", `{} {}`, "byte offset 3: more after the value"},
 		{"a comma after the value", `[1],`, "byte offset 3: more after the value"},
 		{"cut off", `{"a":`, "byte offset 5"},
@@ -49,6 +60,18 @@ func TestCheckJSON(t *testing.T) {
 	}
 	require.Equal(t, &TooLargeError{What: "nesting of json", Limit: 64, Size: 65}, CheckJSON([]byte(deep(65))))
 	require.ErrorIs(t, CheckJSON([]byte(strings.Repeat("[", 1<<20))), ErrTooLarge, "an attack on the stack")
+}
+
+// TestUnquoteKey: where no surrogate stands alone a key is what the decoder
+// takes it for, so that both ways to find duplicates agree.
+func TestUnquoteKey(t *testing.T) {
+	parts := []string{"a", "\\u0061", "\\n", "\\u000A", "\\/", "/", "\\\"", "\\\\", "\\b\\f\\r\\t", "é", "\\u00e9", "\\ud83d\\ude00", "😀", "\\u2028", "\\u0000"}
+	rapid.Check(t, func(t *rapid.T) {
+		raw := []byte(`"` + strings.Join(rapid.SliceOf(rapid.SampledFrom(parts)).Draw(t, "parts"), "") + `"`)
+		want, err := jsontext.AppendUnquote(nil, raw)
+		require.NoError(t, err)
+		require.Equal(t, string(want), unquoteKey(raw))
+	})
 }
 
 func TestFactsFromJSON(t *testing.T) {
