@@ -97,7 +97,7 @@ func (e *FencedError) Error() string {
 	case e.Got > e.Open:
 		return fmt.Sprintf("fenced: session %s: got epoch %d, the last activation is %d", e.Session, e.Got, e.Open)
 	}
-	return fmt.Sprintf("fenced: session %s: epoch %d is superseded, open is %d", e.Session, e.Got, e.Open)
+	return fmt.Sprintf("fenced: session %s: epoch %d is superseded by %d", e.Session, e.Got, e.Open)
 }
 
 func (e *FencedError) Unwrap() error { return ErrFenced }

@@ -61,7 +61,7 @@ Without --parent you act as an operator.`),
 			})
 		},
 	}
-	by.add(cmd, "parent")
+	by.add(cmd)
 	return cmd
 }
 

@@ -57,20 +57,22 @@ stdin. All lines are one atomic batch.
   content         any JSON; its bytes are kept exactly as they stand
   content_text    text
   content_base64  bytes
-  id              a UUID, for retries: the same id and body at its --expect place, or among
-                  the session's last 256 events, are stored once
+  id              a UUID, for retries: the same id and body at its --expect
+                  place, or among the session's last 256 events, are stored
+                  once
   ignorable       true if a reader that does not know the type may skip it
 
-An event has at most one content. Facts can't be redacted, so free text is
-refused there: it belongs into the content. Duplicate, unknown and differently
-cased keys are refused with their place, and then nothing is written.
+An event has at most one content. Facts are hashed and stay for ever, so free
+text is refused there: it belongs into the content. Duplicate, unknown and
+differently cased keys are refused with their place, and then nothing is
+written.
 
 childlog's own families (delegation, sandbox, approval, session and so on) are
 written by their own commands only (exit 3).
 
 --expect makes the append fail if the head is another one (exit 4). While an
 activation is open its --epoch is needed; a superseded one is fenced (exit 4).`),
-		Example: `  echo '{"type":"user/message","content_text":"hello"}' | childlog append 0a1b2c3d
+		Example: `  echo '{"type":"user/message","content_text":"hi"}' | childlog append 0a1b2c3d
   childlog append 0a1b2c3d --expect 12 --epoch 2 batch.jsonl
   childlog append 0a1b2c3d --json - < batch.jsonl`,
 		Args: between(1, "ID", "FILE"),
@@ -79,7 +81,7 @@ activation is open its --epoch is needed; a superseded one is fenced (exit 4).`)
 			if len(args) == 2 && args[1] != "-" {
 				f, err := os.Open(args[1])
 				if err != nil {
-					return usagef("%v", err)
+					return withHint(usagef("%v", err), "name a file of JSON lines that exists, or - for stdin")
 				}
 				defer f.Close()
 				in = f

@@ -42,28 +42,26 @@ func parseID(flag, text string) (uuid.UUID, error) {
 
 // callerFlags say in whose name a command acts.
 type callerFlags struct {
-	flag     string // the name of the parent's flag
 	parent   string
 	operator bool
 }
 
-func (c *callerFlags) add(cmd *cobra.Command, flag string) {
-	c.flag = flag
-	cmd.Flags().StringVar(&c.parent, flag, "", "act as this parent session")
+func (c *callerFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.parent, "parent", "", "act as this parent session")
 	cmd.Flags().BoolVar(&c.operator, "operator", false, "act as an operator")
 }
 
 // check refuses both; required refuses neither as well.
 func (c *callerFlags) check() error {
 	if c.parent != "" && c.operator {
-		return usagef("in whose name? give --%s ID or --operator, not both", c.flag)
+		return usagef("in whose name? give --parent ID or --operator, not both")
 	}
 	return nil
 }
 
 func (c *callerFlags) required() error {
 	if c.parent == "" && !c.operator {
-		return usagef("in whose name? give --%s ID or --operator", c.flag)
+		return usagef("in whose name? give --parent ID or --operator")
 	}
 	return c.check()
 }
@@ -74,7 +72,7 @@ func (c *callerFlags) caller(ctx context.Context, s *eventlog.Store) (replay.Cal
 	if c.parent == "" {
 		return replay.AsOperator(), nil
 	}
-	if id, err := parseID(c.flag, c.parent); err == nil {
+	if id, err := parseID("--parent", c.parent); err == nil {
 		return replay.AsParent(id), nil
 	}
 	id, err := resolve(ctx, s, c.parent)

@@ -16,7 +16,7 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 }
 
 // sessionFlags are the flags that name a session.
-var sessionFlags = []string{"parent", "from", "consume"}
+var sessionFlags = []string{"parent", "consume"}
 
 // completeSessions offers the sessions of the store, with their labels,
 // wherever a command takes one. A store that can't be read now offers none.

@@ -44,7 +44,7 @@ again; another request under the key is a conflict (exit 4).
 --fork SEQ lets the child begin with a copy of the parent's conversation up to
 that seq. Copies never bear policy.`),
 		Example: `  childlog delegate --parent 0a1b2c3d --label "collect changes"
-  childlog delegate --parent 0a1b2c3d --key "run 4, call 7" --mode one-shot --json
+  childlog delegate --parent 0a1b2c3d --key "run 4, call 7" --json
   childlog delegate --parent 0a1b2c3d --fork 42 --prompt "go on from here"`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -60,6 +60,7 @@ var failures = []failure{
 	{eventlog.ErrStoreLost, "store_lost", exitCorrupt, "a part of the store is gone; nothing was changed: restore it from a backup"},
 	{eventlog.ErrRollback, "rollback", exitCorrupt, "the store is older than it was; nothing was changed: look for the newer copy"},
 	{eventlog.ErrUnknownType, "unknown_type", exitCorrupt, "use the version of childlog, or of the harness, that knows this type"},
+	{eventlog.ErrNewerFormat, "newer_format", exitCorrupt, "nothing was changed; use a version of childlog that knows the format"},
 	{eventlog.ErrCorrupt, "corrupt", exitCorrupt, "nothing was changed; `childlog verify` lists all damage, `childlog log` shows what can be read"},
 	{eventlog.ErrReadOnly, "read_only", exitUnavailable, "the store can't be written now; open it again, and look at its files and their permissions"},
 	{eventlog.ErrNoSpace, "no_space", exitUnavailable, "nothing was written; make room and repeat"},
@@ -101,10 +102,26 @@ func classify(err error) failure {
 			}
 		}
 	}
+	if fe := (*eventlog.FencedError)(nil); errors.As(err, &fe) {
+		f.hint = fencedHint(fe, f.hint)
+	}
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		f.hint = h.hint
 	}
 	return f
+}
+
+// fencedHint: nobody else need hold the session.
+func fencedHint(fe *eventlog.FencedError, hint string) string {
+	switch {
+	case fe.Open == 0:
+		return "leave --epoch out, or begin an activation with `childlog activate` and use its epoch"
+	case fe.Got == fe.Open:
+		return "begin another activation with `childlog activate`, then use its epoch"
+	case fe.Got > fe.Open:
+		return fmt.Sprintf("use the epoch that `childlog activate` gave; `childlog show` names the last, %d", fe.Open)
+	}
+	return hint
 }
 
 // report prints an error and returns the exit code.

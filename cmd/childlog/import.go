@@ -43,9 +43,9 @@ func newImportCmd(a *app) *cobra.Command {
 		Short:   "Import another system's logs as evidence",
 		Long: long(`
 Read another system's logs into the store, as evidence: they can be read,
-explained, checked and exported; they are never resumed, activated or delegated
-from. FORMAT is deepseek-harness (session logs of the DeepSeek Harness, JSON
-lines, plain or compressed with zstd).
+explained and checked; they are never resumed, activated or delegated from.
+FORMAT is deepseek-harness (session logs of the DeepSeek Harness, JSON lines,
+plain or compressed with zstd).
 
 PATH is a file or a directory; of a directory its *.jsonl and *.jsonl.zst are
 taken, without following links. Each line becomes one event with the line as

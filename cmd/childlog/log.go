@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,7 +33,8 @@ Print a session's events in order. A JSON content is printed byte for byte as it
 was appended. Events of a fork seed are marked with where they were copied from.
 
 What can't be read is shown as a hole, never left out: with --json as
-{"hole":{"from","to","error"}}. If there was one, the exit code is 6.
+{"hole":{"from","to","error"}}. If there was one, the exit code is 6. A --from
+beyond the head is not found (exit 5), except with -f.
 
 -f goes on with new events until you interrupt it, which is exit 0. It works
 beside other processes, opening the store for a moment when something changed.`),
@@ -43,6 +45,9 @@ beside other processes, opening the store for a moment when something changed.`)
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if l.follow && (l.to > 0 || l.limit > 0) {
 				return usagef("-f goes on for ever; it takes no --to and no --limit")
+			}
+			if l.to > 0 && l.from > l.to {
+				return usagef("--from %d lies behind --to %d", l.from, l.to)
 			}
 			err := l.run(cmd.Context(), args[0])
 			if l.follow && errors.Is(err, context.Canceled) {
@@ -145,6 +150,11 @@ func (l *logRun) render(ctx context.Context, s *eventlog.Store, session string, 
 		}
 		l.seqWidth = max(l.seqWidth, len(fmt.Sprint(row.Head)))
 	}
+	damage := func() []eventlog.Damage { return append(slices.Clip(row.Damage), lostAfter(ctx, s, &row)...) }
+	if first && !l.follow && l.next > row.Head && !slices.ContainsFunc(damage(), func(d eventlog.Damage) bool { return d.To >= l.next }) {
+		return withHint(fmt.Errorf("%w: session %s has no seq %d, its head is %d", eventlog.ErrNotFound, l.id, l.next, row.Head),
+			"begin at the head or before it; -f waits for what is appended")
+	}
 	if first && !l.json && l.out.Rich() {
 		l.look.Println(l.head())
 	}
@@ -161,7 +171,7 @@ func (l *logRun) render(ctx context.Context, s *eventlog.Store, session string, 
 		}
 	}
 	if l.next > l.end && l.to == 0 && !l.follow && !l.full() {
-		return l.beyond(append(row.Damage, lostAfter(ctx, s, &row)...))
+		return l.beyond(damage())
 	}
 	return nil
 }

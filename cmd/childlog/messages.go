@@ -16,7 +16,7 @@ import (
 func newSendCmd(a *app) *cobra.Command {
 	var by callerFlags
 	cmd := &cobra.Command{
-		Use:     "send ID --from PARENT|--operator TEXT|-",
+		Use:     "send ID --parent ID|--operator TEXT|-",
 		GroupID: groupSessions,
 		Short:   "Queue a follow-up message for a session",
 		Long: long(`
@@ -25,7 +25,7 @@ running session gets it when its harness claims the inbox; a settled continuable
 one with its next activation. Only the recorded parent or an operator may send.
 
 TEXT is the message; - reads it from stdin, bytes as they are.`),
-		Example: `  childlog send 0a1b2c3d --from 9f8e7d6c "also check the tests"
+		Example: `  childlog send 0a1b2c3d --parent 9f8e7d6c "also check the tests"
   childlog send 0a1b2c3d --operator - < note.txt`,
 		Args: exactly("ID", "TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ TEXT is the message; - reads it from stdin, bytes as they are.`),
 			})
 		},
 	}
-	by.add(cmd, "from")
+	by.add(cmd)
 	return cmd
 }
 
@@ -96,7 +96,7 @@ dropped, unless --keep-inbox. Without --parent you act as an operator.`),
 			})
 		},
 	}
-	by.add(cmd, "parent")
+	by.add(cmd)
 	cmd.Flags().BoolVar(&keep, "keep-inbox", false, "keep the messages that nobody has claimed")
 	return cmd
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -15,7 +17,10 @@ import (
 )
 
 func newNoticesCmd(a *app) *cobra.Command {
-	var consume string
+	var (
+		consume string
+		through uint64
+	)
 	cmd := &cobra.Command{
 		Use:     "notices ID",
 		GroupID: groupSessions,
@@ -26,12 +31,18 @@ was denied and used. A notice is pending from the child's settle until the
 parent consumes it, exactly once, across any number of crashes. It carries codes
 and numbers, never text.
 
---consume CHILD takes all pending notices of that child.`),
+--consume CHILD takes the pending notices of that child and prints the last one
+it took. --through SEQ takes those up to the one of that settled seq and leaves
+later ones pending: what a program uses that has handled what it listed.`),
 		Example: `  childlog notices 9f8e7d6c
-  childlog notices 9f8e7d6c --consume 0a1b2c3d`,
+  childlog notices 9f8e7d6c --consume 0a1b2c3d
+  childlog notices 9f8e7d6c --consume 0a1b2c3d --through 12 --json`,
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if cmd.Flags().Changed("through") && (consume == "" || through == 0) {
+				return usagef("--through is the settled seq, from 1, of the last notice that --consume takes")
+			}
 			if consume != "" {
 				return a.write(ctx, func(s *eventlog.Store) error {
 					id, err := resolve(ctx, s, args[0])
@@ -42,13 +53,7 @@ and numbers, never text.
 					if err != nil {
 						return err
 					}
-					res, err := replay.Consume(ctx, s, id, child)
-					if err != nil {
-						return err
-					}
-					return a.show(wire.Consumed{Written: wire.WrittenOf(res), Child: child.String()}, func() {
-						a.out.Println(term.Good("consumed "), term.Plain("the notice of "), term.Bold(child.String()))
-					})
+					return a.consume(ctx, s, id, child, through)
 				})
 			}
 			var list []replay.Notice
@@ -82,7 +87,40 @@ and numbers, never text.
 		},
 	}
 	cmd.Flags().StringVar(&consume, "consume", "", "take the pending notices of this child")
+	cmd.Flags().Uint64Var(&through, "through", 0, "with --consume: up to the notice of this settled seq (default: all)")
 	return cmd
+}
+
+// consume takes the notices of a child up to one that it has looked at, so
+// that none is taken which nobody was told about.
+func (a *app) consume(ctx context.Context, s *eventlog.Store, parent, child uuid.UUID, through uint64) error {
+	if through == 0 {
+		pending, err := replay.Notices(ctx, s, parent)
+		if err != nil {
+			return err
+		}
+		for _, n := range pending {
+			if n.Child == child {
+				through = max(through, n.SettledSeq)
+			}
+		}
+	}
+	var res eventlog.Result
+	var err error
+	if through > 0 {
+		res, err = replay.ConsumeThrough(ctx, s, parent, child, through)
+	} else {
+		res, err = replay.Consume(ctx, s, parent, child) // says why there is none
+	}
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return withHint(err, "each notice is consumed once; `childlog notices "+parent.String()+"` lists those that are pending")
+	}
+	if err != nil {
+		return err
+	}
+	return a.show(wire.Consumed{Written: wire.WrittenOf(res), Child: child.String(), SettledSeq: through}, func() {
+		a.out.Println(term.Good("consumed "), term.Plain("the notice of "), term.Bold(child.String()), term.Plain(fmt.Sprintf(", up to settled seq %d", through)))
+	})
 }
 
 func (a *app) notices(list []replay.Notice, labels map[uuid.UUID]string) {

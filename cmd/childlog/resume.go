@@ -75,7 +75,7 @@ unless marked ignorable, refuses the resume.`),
 			return a.show(v, func() { a.resumed(&v, &res) })
 		},
 	}
-	caller.add(cmd, "parent")
+	caller.add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&role, "role", "", "a wish for another role; always refused: re-delegate")
 	f.StringSliceVar(&known, "know", nil, "types of open families that the harness knows (default: it takes any)")

@@ -40,7 +40,7 @@ recorded, and workspace-write permits only what --writable-root adds.
 --claimed makes a stub: it stands for a parent that lives in another system.
 Its policy is a claim that nobody checked, and is marked so.`),
 		Example: `  childlog root --sandbox workspace-write --cwd . --label "release notes"
-  childlog root --default-sandbox workspace-write --approvals never --cwd /srv/app --json
+  childlog root --default-sandbox workspace-write --approvals never --cwd /srv
   childlog root --claimed --external codex:thread-17`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -114,6 +115,7 @@ func (a *app) commands() []*cobra.Command {
 		newScopeCmd(a),
 		newSchemaCmd(a),
 		newVerifyCmd(a),
+		newTypesCmd(a),
 		newImportCmd(a),
 		newInitCmd(a),
 		newStatsCmd(a),
@@ -121,6 +123,9 @@ func (a *app) commands() []*cobra.Command {
 		newDemoCmd(a),
 	}
 }
+
+// helpWidth is how many columns help takes: it is read on terminals of any width.
+const helpWidth = 80
 
 // Cobra keeps the order of commands in a variable of its own. It is set once,
 // because several runs may share a process.
@@ -157,6 +162,7 @@ not sandbox anything, and it authenticates nobody.`,
 		RunE:               func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)

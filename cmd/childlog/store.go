@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -28,7 +29,12 @@ A store that exists is left as it is (exit 4).`),
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := access.Init(cmd.Context(), a.place())
-			if err != nil {
+			switch {
+			case errors.Is(err, eventlog.ErrExists) && access.Exists(a.place()):
+				return withHint(err, "nothing was changed; use it as it is (`childlog ls`), or name another place with --store or CHILDLOG_STORE")
+			case errors.Is(err, eventlog.ErrExists):
+				return withHint(err, "nothing was changed; a store begins in a directory that is new or empty: name one with --store or CHILDLOG_STORE")
+			case err != nil:
 				return err
 			}
 			v := wire.Store{Store: id.Store.String(), Path: access.Abs(a.place()), Format: id.Format, Incarnation: id.Incarnation, Created: wire.Time(id.Created)}

@@ -93,7 +93,8 @@ narrow.
 Sessions that hold no more than the ceiling already are skipped, and so are
 closed ones; they are listed with the reason.`),
 		Example: `  childlog narrow 0a1b2c3d --sandbox read-only --reason "incident 12" --subtree
-  childlog narrow 0a1b2c3d --sandbox workspace-write --writable-root docs --reason "docs only"`,
+  childlog narrow 0a1b2c3d --sandbox workspace-write --writable-root docs \
+    --reason "docs only"`,
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			setting, err := sandbox.setting()

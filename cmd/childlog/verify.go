@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,9 +36,11 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Long: long(`
 Read everything and compare everything with everything: the pages of the file,
 the checksum of each frame, the hash chain of each session, the links between
-policy events, atomic units, each content against its commitment, the index
-against the journal; and rebuild every session's policy. Nothing is written and
-nothing repaired. With ID only that session's findings count.
+policy events, atomic units, each content against its commitment, what parents
+and children say of each other, the index against the journal; and rebuild every
+session's policy. Nothing is written and nothing repaired. With ID only what
+concerns that session counts: its own findings, and damage of the store in which
+events of it may have been lost.
 
 Findings make the exit code 6. Notes are remarks on evidence (an imported log
 that lacks the approval pin, say) and no findings.
@@ -50,9 +53,11 @@ a log that ends here from one whose end was cut off.`),
 		Args: between(0, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			var v wire.Verified
+			v := wire.Verified{Findings: []wire.Finding{}, Notes: []wire.Finding{}}
 			var took time.Duration
+			opened := false
 			err := a.read(ctx, func(s *eventlog.Store) error {
+				opened = true
 				o := eventlog.CheckOptions{}
 				if len(args) == 1 {
 					var err error
@@ -68,15 +73,23 @@ a log that ends here from one whose end was cut off.`),
 				if err != nil {
 					return err
 				}
-				v = wire.Verified{Sessions: report.Sessions, Events: report.Events, Frames: report.Frames, Contents: report.Contents, More: report.More,
-					Findings: []wire.Finding{}, Notes: []wire.Finding{}}
-				for _, f := range report.Findings {
-					v.Findings = append(v.Findings, wire.FindingOf(f))
-				}
+				v.Sessions, v.Events, v.Frames, v.Contents = report.Sessions, report.Events, report.Frames, report.Contents
+				found(&v, &report)
 				err = checkPolicies(ctx, s, o.Session, &v)
 				took = time.Since(start)
 				return err
 			})
+			if errors.Is(err, eventlog.ErrCorrupt) {
+				if !opened { // a store that can't be opened has pages all the same
+					report, pageErr := eventlog.CheckPages(ctx, a.store)
+					if pageErr != nil && !errors.Is(pageErr, eventlog.ErrCorrupt) {
+						return errors.Join(err, pageErr)
+					}
+					found(&v, &report)
+				}
+				v.Findings = append(v.Findings, findingOf(eventlog.FindPages, uuid.Nil, err))
+				err = nil
+			}
 			if err != nil {
 				return err
 			}
@@ -88,11 +101,35 @@ a log that ends here from one whose end was cut off.`),
 				return err
 			}
 			if !v.OK {
-				return fmt.Errorf("%w: verify found %s", eventlog.ErrCorrupt, plural(len(v.Findings)+int(v.More), "problem"))
+				return withHint(fmt.Errorf("%w: verify found %s", eventlog.ErrCorrupt, plural(len(v.Findings)+int(v.More), "problem")), verifyHint(&v))
 			}
 			return nil
 		},
 	}
+}
+
+// verifyHint says what can be done about the findings.
+func verifyHint(v *wire.Verified) string {
+	if v.More == 0 && !slices.ContainsFunc(v.Findings, func(f wire.Finding) bool { return f.Kind != eventlog.FindIndex }) {
+		return "the logs are whole; `childlog reindex` builds the index anew"
+	}
+	return "nothing was changed; keep a copy of the store as it is, or restore a backup; `childlog log` shows what can be read of a session"
+}
+
+func found(v *wire.Verified, report *eventlog.CheckReport) {
+	v.More = report.More
+	for _, f := range report.Findings {
+		v.Findings = append(v.Findings, wire.FindingOf(f))
+	}
+}
+
+// findingOf makes a finding of an error that says where something is wrong.
+func findingOf(kind string, session uuid.UUID, err error) wire.Finding {
+	f := eventlog.Finding{Kind: kind, Session: session, Detail: err.Error()}
+	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) {
+		f.Seq, f.Position = ce.Seq, ce.Position
+	}
+	return wire.FindingOf(f)
 }
 
 // checkPolicies rebuilds the policy of every session, or of one.
@@ -106,11 +143,7 @@ func checkPolicies(ctx context.Context, s *eventlog.Store, only uuid.UUID, v *wi
 			return false, err
 		}
 		if err != nil {
-			f := eventlog.Finding{Kind: findingPolicy, Session: r.Session, Detail: err.Error()}
-			if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) {
-				f.Seq, f.Position = ce.Seq, ce.Position
-			}
-			v.Findings = append(v.Findings, wire.FindingOf(f))
+			v.Findings = append(v.Findings, findingOf(findingPolicy, r.Session, err))
 			return true, nil
 		}
 		for _, f := range e.Findings {

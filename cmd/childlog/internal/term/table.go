@@ -22,9 +22,13 @@ const (
 )
 
 // Table prints rows under a header. Columns that do not fit a terminal are
-// dropped, then shortened; into a pipe everything is printed in full.
+// dropped, which a last line says, then shortened; into a pipe everything is
+// printed in full.
 func (w *Writer) Table(columns []Column, rows [][]Text) {
-	keep, widths := w.fit(columns, rows)
+	keep, widths, dropped := w.fit(columns, rows)
+	if len(dropped) > 0 {
+		defer w.Wrap(0, Dim(strings.Join(dropped, ", "), " dropped: widen the terminal or use --json"))
+	}
 	titles := make([]Text, len(keep))
 	for i, c := range keep {
 		titles[i] = Dim(columns[c].Title).Cut(widths[i])
@@ -97,8 +101,8 @@ func (w *Writer) plainRow(columns []Column, keep, widths []int, row []Text) {
 
 // fit chooses the columns and their widths. A column without any value is left
 // out. What is too wide for the terminal loses columns until shortening the
-// others is enough.
-func (w *Writer) fit(columns []Column, rows [][]Text) (keep, widths []int) {
+// others is enough; dropped are their titles.
+func (w *Writer) fit(columns []Column, rows [][]Text) (keep, widths []int, dropped []string) {
 	for c := range columns {
 		used, width := len(rows) == 0, Plain(columns[c].Title).Width()
 		for _, row := range rows {
@@ -125,10 +129,11 @@ func (w *Writer) fit(columns []Column, rows [][]Text) (keep, widths []int) {
 			shorten(columns, keep, widths, over)
 			break
 		}
+		dropped = append(dropped, columns[keep[drop]].Title)
 		keep = slices.Delete(keep, drop, drop+1)
 		widths = slices.Delete(widths, drop, drop+1)
 	}
-	return keep, widths
+	return keep, widths, dropped
 }
 
 // shorten takes over cells away, one at a time from what is then the widest

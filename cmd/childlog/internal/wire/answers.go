@@ -128,7 +128,8 @@ type Sent struct {
 // Consumed is the answer to a consumed notice.
 type Consumed struct {
 	Written
-	Child string `json:"child"`
+	Child      string `json:"child"`
+	SettledSeq uint64 `json:"settled_seq"` // of the last notice taken
 }
 
 // Field is one field of a policy.
