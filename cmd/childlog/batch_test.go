@@ -77,6 +77,18 @@ func TestAppendRawBytes(t *testing.T) {
 	require.Contains(t, out, `"content_base64":"`+text+`"`)
 }
 
+// Keys that differ in a lone surrogate are different keys, and are kept as they
+// stand.
+func TestAppendSurrogateKeys(t *testing.T) {
+	dir := newStore(t)
+	content := `{"\ud800":1,"\ud801":{"\udc00":2,"\udc01":3},"\ufffd":4}`
+	code, _, msg := inProcess(t, dir, `{"type":"a/b","content":`+content+`}`, "append", rootID)
+	require.Zero(t, code, msg)
+	code, out, _ := inProcess(t, dir, "", "log", rootID, "--from", "2", "--json")
+	require.Zero(t, code)
+	require.Contains(t, out, `"content":`+content)
+}
+
 // Over a limit: refused with the limit and the size, and nothing is written.
 func TestAppendLimits(t *testing.T) {
 	dir := newStore(t)
@@ -89,6 +101,10 @@ func TestAppendLimits(t *testing.T) {
 		{"content of a batch", line(big) + line(big) + line("xy"), "too large: content of a batch in bytes: limit 33554432, got 33554434"},
 		{"line", `{"type":"a/b","content_text":"` + strings.Repeat("x", maxLine), "too large: line in bytes: limit 67108864"},
 		{"facts", `{"type":"a/b","facts":{"n":["` + strings.Repeat(strings.Repeat("x", 200)+`","`, 400) + `"]}}`, "too large: facts in bytes: limit 65536"},
+		{"nesting", `{"type":"a/b","content":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "too large: nesting of json: limit 64, got 65"},
+		{"nesting that no decoder follows", `{"type":"a/b","content":{"s":"]\"]]","a":` + strings.Repeat("[", 10_500) + strings.Repeat("]", 10_500) + `}}`, "too large: nesting of json: limit 64, got 10501"},
+		{"nesting without end", `{"type":"a/b","content":` + strings.Repeat("[", 20_000), "too large: nesting of json: limit 64, got 20000"},
+		{"nesting beside a surrogate", `{"type":"a/b","content":["\ud800",` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `]}`, "too large: nesting of json: limit 64, got 65"},
 		{"type", `{"type":"a/` + strings.Repeat("b", 64) + `"}`, "too large: type name in bytes: limit 64, got 66"},
 	} {
 		code, out, msg := inProcess(t, dir, c.in, "append", rootID)

@@ -27,7 +27,7 @@ const (
 func (w *Writer) Table(columns []Column, rows [][]Text) {
 	keep, widths, dropped := w.fit(columns, rows)
 	if len(dropped) > 0 {
-		defer w.Wrap(0, Dim(strings.Join(dropped, ", "), " dropped: widen the terminal or use --json"))
+		defer w.Println(Dim("columns dropped: ", strings.Join(dropped, ", "), "; widen the terminal or use --json").Cut(w.width))
 	}
 	titles := make([]Text, len(keep))
 	for i, c := range keep {

@@ -110,12 +110,14 @@ func TestTable(t *testing.T) {
 			"────────────────────",
 			"a long…  idle",
 			"b        interrupted",
+			"columns dropped: N;…",
 		}},
 		{"hardly a terminal", Writer{rich: true, width: 8}, []string{
 			"LABEL",
 			"────────",
 			"a long …",
 			"b",
+			"columns…",
 		}},
 	} {
 		var b bytes.Buffer
