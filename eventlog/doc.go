@@ -12,7 +12,12 @@
 // Who may write what is decided by the entry point, never by the caller:
 // [Store.Append] takes the open families that a harness uses; the closed ones
 // (delegations, policy, activations) are written by childlog's own packages
-// through [Store.Transact], which sets their source.
+// through [Store.Transact], which sets their source. It does not rely on what
+// its callers checked: inside the commit it refuses a child that its parent's
+// log does not start in the same unit, or that begins wider or deeper than its
+// parent allows; a switch beyond the bound of its session, which stored would
+// make the log unreadable; and an import that makes anything but evidence or
+// takes the name of a native session. [Types] says who writes what.
 //
 // # On disk
 //

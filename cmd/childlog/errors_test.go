@@ -71,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 		exitRefused:     {eventlog.ErrUnauthorized, eventlog.ErrNotResumable, eventlog.ErrEvidence, eventlog.ErrStaleCapture, eventlog.ErrDepth, eventlog.ErrOpenTurn, eventlog.ErrSessionClosed, eventlog.ErrWidening},
 		exitConflict:    {eventlog.ErrConflict, eventlog.ErrDuplicate, eventlog.ErrExists, eventlog.ErrFenced, &eventlog.FencedError{}, &eventlog.ConflictError{}},
 		exitNotFound:    {eventlog.ErrNotFound, eventlog.ErrAmbiguous},
-		exitCorrupt:     {eventlog.ErrCorrupt, eventlog.ErrStoreLost, eventlog.ErrRollback, eventlog.ErrPolicyUnreadable, eventlog.ErrUnknownType, &eventlog.CorruptError{}},
+		exitCorrupt:     {eventlog.ErrCorrupt, eventlog.ErrStoreLost, eventlog.ErrRollback, eventlog.ErrPolicyUnreadable, eventlog.ErrUnknownType, eventlog.ErrNewerFormat, &eventlog.CorruptError{}},
 		exitUnavailable: {eventlog.ErrLocked, eventlog.ErrNoSpace, eventlog.ErrOutcomeUnknown, eventlog.ErrReadOnly, eventlog.ErrStoreClosed, &eventlog.LockedError{}},
 	} {
 		for _, err := range errs {

@@ -20,7 +20,8 @@ func newTypesCmd(a *app) *cobra.Command {
 		Long: long(`
 List the event types that this version gives a meaning to. Types of a closed
 family, and tool/decision, are written by childlog's own commands only; a
-harness appends open ones, also of families and names of its own.
+harness appends open ones, also of families and names of its own. A delegation
+writes open types as copies of the parent's conversation.
 
 With TYPE its facts are listed one by one. Codes are letters, digits or
 _.:/@+#=-, at most 256: free text is content. A type that takes more facts than
