@@ -129,6 +129,9 @@ func setField(ev *eventlog.NewEvent, key string, value strict.Value) (err error)
 		return err
 	case "content":
 		ev.Media, ev.Content = eventlog.MediaJSON, value.Raw()
+		if value.MaybeSurrogates() { // the decoder could not compare its keys
+			return value.Wrong(eventlog.CheckJSON(ev.Content))
+		}
 	case "content_text":
 		ev.Media, ev.Content = eventlog.MediaText, []byte(text)
 	case "content_base64":

@@ -53,7 +53,7 @@ func TestHelp(t *testing.T) {
 func TestHelpFitsATerminal(t *testing.T) {
 	lines := []([]string){{"--help"}, {"help"}}
 	for _, cmd := range allCommands() {
-		lines = append(lines, []string{cmd.Name(), "--help"})
+		lines = append(lines, append(strings.Fields(strings.TrimPrefix(cmd.CommandPath(), "childlog ")), "--help"))
 	}
 	for _, args := range lines {
 		var out, msg bytes.Buffer

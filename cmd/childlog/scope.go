@@ -62,10 +62,11 @@ func newScopeCheckCmd(a *app) *cobra.Command {
 Say for each target, a path as a call names it, whether it is inside the scope,
 and if not, what would have been accepted. Exit code 0 if all are, 3 if not.
 
-Entries of a scope declare places and are tidied: "./a/" and "a//" are a. Targets
-name real files and are never rewritten: what would have to be trimmed or
-resolved to be compared is outside. Without --scope any place of the workspace
-is inside but .git, .codex and .claude, which need an entry of their own.
+Entries of a scope declare places and are tidied: "./a/" and "a//" are a.
+Targets name real files and are never rewritten: what would have to be trimmed
+or resolved to be compared is outside. Without --scope any place of the
+workspace is inside but .git, .codex and .claude, which need an entry of their
+own.
 
 By default names are compared and no file is looked at. With --fs the target is
 looked up below the workspace: links are followed, and devices, hard links and

@@ -42,10 +42,13 @@ func (v Value) Unknown(key string, keys []string) error {
 
 // Members reads an object of any keys in the order of the text, in one pass
 // that finds syntax errors and duplicate keys at any level as it comes to them.
-// Strings with lone surrogates are left for take to judge. An error of take
-// ends the reading.
+// Strings with lone surrogates are left for take to judge, and so are the keys
+// below a value that may hold one: the decoder takes all lone surrogates for one
+// character, and keys that differ in them for equal. An error of take ends the
+// reading.
 func (v Value) Members(take func(key string, value Value) error) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(v.raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(false))
+	odd := v.MaybeSurrogates()
+	dec := jsontext.NewDecoder(bytes.NewReader(v.raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(odd))
 	if kind := dec.PeekKind(); kind != '{' {
 		if _, err := dec.ReadToken(); err != nil {
 			return v.syntax(dec, err)
@@ -55,12 +58,17 @@ func (v Value) Members(take func(key string, value Value) error) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return v.syntax(dec, err)
 	}
+	seen := map[string]bool{}
 	for dec.PeekKind() == '"' {
 		name, err := dec.ReadToken()
 		if err != nil {
 			return v.syntax(dec, err)
 		}
 		key := name.String()
+		if odd && seen[key] {
+			return &Error{Offset: v.at + dec.InputOffset() - int64(len(key)+2), Path: v.path + "/" + key, Reason: "duplicate key"}
+		}
+		seen[key] = true
 		value, err := v.next(dec, key)
 		if err != nil {
 			return err

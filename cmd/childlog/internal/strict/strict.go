@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -148,6 +149,9 @@ func (v Value) Want(kind jsontext.Kind) error {
 
 // syntax places a decoder's error.
 func (v Value) syntax(dec *jsontext.Decoder, err error) error {
+	if depth := nesting(v.raw); depth > maxDecoded { // the decoder gave up
+		return &eventlog.TooLargeError{What: "nesting of json", Limit: eventlog.MaxNesting, Size: uint64(depth - 1)}
+	}
 	e := &Error{Offset: v.at + dec.InputOffset(), Path: v.path, Reason: err.Error()}
 	if se := (*jsontext.SyntacticError)(nil); errors.As(err, &se) {
 		e.Offset, e.Path, e.Reason = v.at+se.ByteOffset, v.path+string(se.JSONPointer), se.Err.Error()
@@ -161,6 +165,36 @@ func (v Value) syntax(dec *jsontext.Decoder, err error) error {
 		e.Reason = "no value"
 	}
 	return e
+}
+
+// maxDecoded is how deep the decoder follows a value.
+const maxDecoded = 10000
+
+// surrogate finds the escape of half a character, alone or in a pair.
+var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+
+// MaybeSurrogates reports whether the text may hold a lone surrogate.
+func (v Value) MaybeSurrogates() bool { return surrogate.Match(v.raw) }
+
+// nesting is how deep the brackets of a text lie in each other, whether or not
+// they ever close.
+func nesting(text []byte) (deepest int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // end refuses anything behind the value that was read.
