@@ -2,6 +2,7 @@ package objection_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func hostile() map[string]struct {
 		"channel":              {make(chan int), "not_json"},
 		"pointer":              {new(string), "not_json"},
 		"struct":               {struct{ A string }{secret}, "not_json"},
-		"error":                {json.Unmarshal([]byte("{"), nil), "not_json"},
+		"error":                {errors.New(secret), "not_json"},
 		"complex":              {1i, "not_json"},
 		"bytes":                {[]byte("x"), "not_json"},
 		"raw JSON":             {json.RawMessage(`{`), "not_json"},
