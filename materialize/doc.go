@@ -18,4 +18,9 @@
 // Creation is idempotent under a key: a caller whose reply was lost asks again
 // and gets the child that exists, unchanged, whatever has happened to the
 // parent since. Keys are stored hashed.
+//
+// No child holds a tool that edits its own prompt, whichever way a harness
+// builds it: [LockConfig] is for a configuration that the parent builds from,
+// [Inspect] for an agent that was built before. Both are for the harness to
+// call before it starts the child, and touch no store.
 package materialize
