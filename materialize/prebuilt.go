@@ -8,7 +8,7 @@ import (
 
 // The interfaces of an agent that a harness has built before it becomes a
 // child. An agent implements those it has something to say to. Each method is
-// called at most once in an inspection.
+// called once for each place that the agent has in the child.
 
 // ToolLister is an agent whose registered tools can be listed.
 type ToolLister interface {

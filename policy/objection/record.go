@@ -45,7 +45,7 @@ type Degraded struct {
 type Record struct {
 	Checked    int         `json:"checked"`    // objectors asked, also those that failed
 	Degraded   []Degraded  `json:"degraded"`   // in the order in which they were asked
-	CarriedOn  bool        `json:"carried_on"` // something is degraded, and the deployment's option let the call go on
+	CarriedOn  bool        `json:"carried_on"` // something is degraded, and by the deployment's option that does not refuse the call
 	Amendments []Amendment `json:"amendments"` // in the order in which they were made; each sees the one before
 }
 

@@ -177,6 +177,11 @@ func TestNothingIsShared(t *testing.T) {
 	require.Equal(t, []objection.Raised{{Rule: "keep", Reason: "as said"}}, o.Objections)
 	o.Args["deep"].([]any)[0].(args)["x"] = "new"
 	require.Equal(t, args{"deep": []any{args{"x": "old"}}}, o.Before)
+
+	// Also if nobody changed anything.
+	o = one(t, args{"deep": args{"x": "old"}}, silent("look", noop))
+	o.Args["deep"].(args)["x"] = "new"
+	require.Equal(t, args{"deep": args{"x": "old"}}, o.Before)
 }
 
 // Two calls that share a map are two calls, and what an objector does to the

@@ -70,7 +70,7 @@ func hostile() map[string]struct {
 		"list in its item":     {ring, "too_deep"},
 		"nested too deep":      {nest(64), "too_deep"},
 		"shared without end":   {bomb, "too_large"},
-		"many values":          {make([]any, 1<<18+1), "too_large"},
+		"many values":          {make([]any, 1<<18), "too_large"},
 		"large text":           {strings.Repeat("x", 16<<20+1), "too_large"},
 		"two texts too large":  {[]any{strings.Repeat("x", 15<<20), strings.Repeat("y", 2<<20)}, "too_large"},
 		"two things wrong":     {args{"a": loop, "b": func() {}}, "too_deep"},
