@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"childlog/policy"
+	"childlog/policy/objection"
 )
 
 // fullReceipt has every field set.
@@ -179,8 +180,8 @@ func TestDecisionRoundTrip(t *testing.T) {
 		Tool: policy.Tool{Given: "Bash", Canonical: "bash", Class: policy.ClassShell, Known: true}, ArgsBefore: Hash{2}, ArgsAfter: Hash{3}, TargetCount: 2, Targets: Hash{4},
 		Verdict: policy.VerdictDeny, Code: policy.CodeOperatorDeny, Rule: policy.RuleOperatorDeny, Origin: at,
 		Also:    []policy.Denial{{Code: policy.CodeShell, Rule: policy.RuleShell, Origin: policy.RuleOrigin{Kind: policy.OriginNone}}},
-		Decider: Decider{Kind: DeciderRule}, EvaluatedSeq: 4, Policy: Hash{5}, EvaluatedMS: 6, Steps: 7, Engine: 1,
-		Objections: Objections{Checked: 2, Degraded: []string{"r1"}, Amendments: []Amendment{{Rule: "redact", Keys: []string{"command"}}}}, Enforcement: Enforced}
+		Decider: DeciderRule, Ref: "r-1", EvaluatedSeq: 4, Policy: Hash{5}, EvaluatedMS: 6, Steps: 7, Engine: 1,
+		Objections: objection.Record{Checked: 2, Degraded: []objection.Degraded{{Rule: "r1", Why: objection.WhyPanic}}, Amendments: []objection.Amendment{{Rule: "redact", Keys: []string{"command"}}}}, Enforcement: Enforced}
 	facts, err := d.Facts()
 	require.NoError(t, err)
 	require.NoError(t, checkFacts(TypeToolDecision, facts))

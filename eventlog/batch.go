@@ -62,6 +62,12 @@ func (v *View) Boot() uuid.UUID { return v.boot }
 // that plans may use.
 func (v *View) NewID() (uuid.UUID, error) { return uuid.NewV7() }
 
+// NewSalt makes a salt for a commitment in facts.
+func (v *View) NewSalt() (Salt, error) {
+	id, err := uuid.NewRandom() // 122 random bits, more than anybody can try
+	return Salt(id), err
+}
+
 // NewSessionID makes a session id. It is random and not ordered by time, so
 // that a short prefix names a session.
 func (v *View) NewSessionID() (uuid.UUID, error) { return uuid.NewRandom() }

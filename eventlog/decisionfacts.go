@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"childlog/policy"
+	"childlog/policy/objection"
 )
 
 // Decision is tool/decision, schema version 1: the answer to one call with the
@@ -28,7 +29,8 @@ type Decision struct {
 	Rule    policy.Rule
 	Origin  policy.RuleOrigin
 	Also    []policy.Denial
-	Decider Decider
+	Decider Decider // rule, pin, or who answered the ask that was relied on
+	Ref     string  // an opaque reference of the decider, a code; "" if there is none
 
 	EvaluatedSeq uint64 // the policy-bearing seq that was in force
 	Policy       Hash   // digest of the effective policy at it
@@ -36,35 +38,8 @@ type Decision struct {
 	Steps        uint64 // used by then
 	Engine       uint64 // version of the rules of deciding
 
-	Objections  Objections
+	Objections  objection.Record // what the objectors did before
 	Enforcement string // see the constants
-}
-
-// Decider says who decided. Its reference is opaque.
-type Decider struct {
-	Kind string // see the constants
-	Ref  string // a code; "" if there is none
-}
-
-// Kinds of decider.
-const (
-	DeciderRule  = "rule"  // a rule of the policy
-	DeciderPin   = "pin"   // the approval pin: never ask, always reject
-	DeciderHuman = "human" // a person's approval
-	DeciderHost  = "host"  // an approval by the harness's host program
-)
-
-// Objections is what the objectors did before the call was decided.
-type Objections struct {
-	Checked    uint64   // times an objector was asked
-	Degraded   []string // rules that failed and were skipped
-	Amendments []Amendment
-}
-
-// Amendment names the arguments that a rule changed; values are never kept.
-type Amendment struct {
-	Rule string
-	Keys []string // sorted
 }
 
 // Enforcement of a decision.
@@ -92,7 +67,7 @@ func (d Decision) Facts() (Facts, error) {
 		"args":    map[string]any{"before": d.ArgsBefore, "after": d.ArgsAfter},
 		"targets": map[string]any{"count": d.TargetCount, "commitment": d.Targets},
 		"verdict": string(d.Verdict), "code": string(d.Code), "rule": string(d.Rule), "origin": ruleOriginFact(d.Origin), "also_denied_by": also,
-		"decider": deciderFact(d.Decider), "evaluated_seq": d.EvaluatedSeq, "policy": d.Policy, "evaluated_at": d.EvaluatedMS, "steps": d.Steps,
+		"decider": deciderFact(d.Decider, d.Ref), "evaluated_seq": d.EvaluatedSeq, "policy": d.Policy, "evaluated_at": d.EvaluatedMS, "steps": d.Steps,
 		"engine": d.Engine, "objections": objectionsFact(d.Objections), "enforcement": d.Enforcement}
 	if !d.Receipt.IsZero() {
 		m["receipt"] = d.Receipt
@@ -103,10 +78,10 @@ func (d Decision) Facts() (Facts, error) {
 	return MakeFacts(m)
 }
 
-func deciderFact(d Decider) map[string]any {
-	m := map[string]any{"kind": d.Kind}
-	if d.Ref != "" {
-		m["ref"] = d.Ref
+func deciderFact(d Decider, ref string) map[string]any {
+	m := map[string]any{"kind": string(d)}
+	if ref != "" {
+		m["ref"] = ref
 	}
 	return m
 }
@@ -119,12 +94,15 @@ func ruleOriginFact(o policy.RuleOrigin) map[string]any {
 	return m
 }
 
-func objectionsFact(o Objections) map[string]any {
-	amendments := make([]any, len(o.Amendments))
+func objectionsFact(o objection.Record) map[string]any {
+	degraded, amendments := make([]any, len(o.Degraded)), make([]any, len(o.Amendments))
+	for i, d := range o.Degraded {
+		degraded[i] = map[string]any{"rule": d.Rule, "why": string(d.Why)}
+	}
 	for i, a := range o.Amendments {
 		amendments[i] = map[string]any{"rule": a.Rule, "keys": append([]string{}, a.Keys...)}
 	}
-	return map[string]any{"checked": o.Checked, "degraded": append([]string{}, o.Degraded...), "amendments": amendments}
+	return map[string]any{"checked": o.Checked, "degraded": degraded, "carried_on": o.CarriedOn, "amendments": amendments}
 }
 
 // ParseDecision reads tool/decision. Errors: ErrCorrupt with the field.
@@ -150,16 +128,16 @@ func ParseDecision(ev *Event) (Decision, error) {
 		d.Also = append(d.Also, policy.Denial{Code: policy.Code(m.code("code")), Rule: policy.Rule(m.code("rule")), Origin: m.ruleOrigin("origin")})
 	})
 	if s := r.sub("decider", true); s != nil {
-		d.Decider = Decider{Kind: s.code("kind"), Ref: s.str("ref")}
+		d.Decider, d.Ref = Decider(s.code("kind")), s.str("ref")
 		r.adopt(s)
 	}
 	if s := r.sub("objections", true); s != nil {
-		d.Objections.Checked = s.uint("checked")
-		if list := s.strs("degraded"); len(list) > 0 {
-			d.Objections.Degraded = list
-		}
+		d.Objections.Checked, d.Objections.CarriedOn = int(s.uint("checked")), s.bool("carried_on", true)
+		s.maps("degraded", func(m *factsMap) {
+			d.Objections.Degraded = append(d.Objections.Degraded, objection.Degraded{Rule: m.code("rule"), Why: objection.Why(m.code("why"))})
+		})
 		s.maps("amendments", func(m *factsMap) {
-			d.Objections.Amendments = append(d.Objections.Amendments, Amendment{Rule: m.code("rule"), Keys: m.strs("keys")})
+			d.Objections.Amendments = append(d.Objections.Amendments, objection.Amendment{Rule: m.code("rule"), Keys: m.strs("keys")})
 		})
 		r.adopt(s)
 	}

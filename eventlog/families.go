@@ -128,7 +128,7 @@ func (e Entry) allows(typ string, src Source) bool {
 	case EntryOperator:
 		switch family {
 		case "sandbox", "policy", "control", "session", "approval", "inbox", "activation":
-			return src == SourceOperator && typ != TypeSessionCreated && typ != TypeSessionEndSeed
+			return src == SourceOperator && typ != TypeSessionCreated && typ != TypeSessionEndSeed && typ != TypeApprovalAsked && typ != TypeApprovalDecided
 		}
 		return false
 	case EntryRuntime:

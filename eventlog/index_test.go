@@ -30,7 +30,7 @@ func (ts *testStore) busy(n int) {
 			{EntryRuntime, 1, []NewEvent{{Type: TypeApprovalAsked, Facts: facts(map[string]any{"ask": ask, "tool": "write", "call": call + "w"})}}},
 			{EntryRuntime, 0, []NewEvent{{Type: TypeInboxQueued, Facts: facts(map[string]any{"message": eid(i), "from": sid(0)})}}},
 			{entryHarness, 1, []NewEvent{{Type: TypeUsageRecorded, Facts: facts(map[string]any{"usage": "u1", "input": 10, "output": 1})}, {Type: TypeUsageRecorded, Facts: facts(map[string]any{"usage": "u1", "input": 10, "output": 1})}}},
-			{EntryRuntime, 1, []NewEvent{{Type: TypeApprovalDecided, Facts: facts(map[string]any{"ask": ask, "outcome": "rejected", "decider": "pin"})}}},
+			{EntryRuntime, 1, []NewEvent{{Type: TypeApprovalDecided, Source: SourceStore, Facts: facts(map[string]any{"ask": ask, "outcome": "rejected", "decider": "pin"})}}},
 			{EntryRuntime, 1, []NewEvent{{Type: TypeInboxClaimed, Facts: facts(map[string]any{"messages": []any{eid(i)}, "epoch": 1})}}},
 			{EntryOperator, 0, []NewEvent{{Type: TypeSessionTitled, Media: MediaText, Content: fmt.Appendf(nil, "title %d", i)}}},
 			{entryHarness, 1, []NewEvent{{Type: TypeToolResult, Facts: facts(map[string]any{"call": call, "outcome": "ok"})}, {Type: TypeHistoryCompacted, Facts: facts(map[string]any{"from": 1, "to": 5})}}},

@@ -63,6 +63,7 @@ type Row struct {
 	Delegations                  uint64 // started from this session
 	OpenCalls                    []OpenCall
 	OpenAsks                     []OpenAsk
+	Grants                       []OnceGrant // the last allowed-onces
 	Inbox                        []Message
 	CompactedSeq                 uint64 // the last history/compacted
 	Denials                      []Count
@@ -212,6 +213,7 @@ func (r *Row) apply(ev *Event, after Hash) {
 	if ev.Inherited != nil {
 		return // a seed is the parent's past, not this session's
 	}
+	r.endsGrants(ev)
 	f := ev.Facts
 	switch ev.Type {
 	case TypeSessionCreated:
@@ -262,6 +264,9 @@ func (r *Row) apply(ev *Event, after Hash) {
 			r.openCall(OpenCall{Call: ask.Call, Tool: f.Str("tool"), Seq: ev.Seq})
 		}
 	case TypeApprovalDecided:
+		if i := slices.IndexFunc(r.OpenAsks, func(a OpenAsk) bool { return a.Ask == f.Str("ask") }); i >= 0 && f.Str("outcome") == string(AskAllowedOnce) {
+			r.grant(r.OpenAsks[i], ev.Seq)
+		}
 		r.OpenAsks = slices.DeleteFunc(slices.Clone(r.OpenAsks), func(a OpenAsk) bool { return a.Ask == f.Str("ask") })
 		if f.Str("outcome") == "rejected" {
 			r.deny("approval_" + f.Str("decider"))

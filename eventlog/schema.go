@@ -70,8 +70,9 @@ var coreTypes = map[string]typeSpec{
 	TypeSandboxMode: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{
 		"mode": req(aCode), "writable_roots": opt(aList), "network": opt(aBool), "exclude_tmpdir_env_var": opt(aBool), "exclude_slash_tmp": opt(aBool),
 		"claimed": opt(aCode)}},
-	TypeApprovalPolicy:  {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"policy": req(aCode), "claimed": opt(aCode)}},
-	TypeApprovalAsked:   {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "tool": req(aCode), "call": opt(aCode), "escalation": opt(aCode), "args": opt(aHash)}},
+	TypeApprovalPolicy: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"policy": req(aCode), "claimed": opt(aCode)}},
+	TypeApprovalAsked: {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "tool": req(aCode), "call": opt(aCode), "escalation": opt(aMap), "args": opt(aHash),
+		"evaluated": opt(anInt), "turn": opt(anInt), "epoch": opt(anInt)}},
 	TypeApprovalDecided: {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "outcome": req(aCode), "decider": req(aCode), "rule": opt(aCode), "origin": opt(aMap)}},
 	TypeToolCall:        {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "tool": req(aCode)}},
 	TypeToolResult:      {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "outcome": req(aCode)}},

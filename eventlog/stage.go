@@ -171,9 +171,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 }
 
 // admit checks a batch against its session, in the order of the contract:
-// closed, fenced, expected seq. (A retry was recognized before; what the entry
-// point may not write, a widening among it, is refused after, see authorize.)
-// It returns a copy to fold into.
+// closed, fenced, expected seq, asks. (A retry was recognized before; what the
+// entry point may not write, a widening among it, is refused after, see
+// authorize.) It returns a copy to fold into.
 func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry, error) {
 	if (via == EntryStore) != (b.Session == StoreSession) {
 		return nil, fmt.Errorf("%w: session %s: the store's own session is written by its own calls, and they write no other", ErrUnauthorized, b.Session)
@@ -212,6 +212,11 @@ func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry,
 	}
 	if !b.Expect.any && b.Expect.seq != e.row.Head {
 		return nil, &ConflictError{Session: b.Session, Expected: b.Expect.seq, Actual: e.row.Head}
+	}
+	if via != EntryImport {
+		if err := st.checkAsks(&e.row, events); err != nil {
+			return nil, err
+		}
 	}
 	clone := *e
 	return &clone, nil
@@ -325,6 +330,10 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 		// be led to the foreign log and take its policy for the child's.
 		if g, err := ParseGranted(ev); err == nil && ev.Source == SourceDelegation && !g.Key.IsZero() && g.Child == ev.Session {
 			named(name{nameKey, g.Key}, ev.Session)
+		}
+	case TypeApprovalAsked:
+		if ev.Source != SourceImport { // a foreign log may ask twice
+			named(name{nameAsk, askHash(ev.Session, ev.Facts.Str("ask"))}, ev.Session)
 		}
 	case TypeNoticeConsumed:
 		linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{Consumed: ev.Facts.Uint("settled_seq")})

@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// nameSpace keeps external ids and idempotency keys apart in one table.
+// nameSpace keeps external ids, idempotency keys and asks apart in one table.
 type nameSpace byte
 
 const (
 	nameExternal nameSpace = 'x'
 	nameKey      nameSpace = 'k'
+	nameAsk      nameSpace = 'a' // leads to the session that asked
 )
 
 type name struct {

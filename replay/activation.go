@@ -80,7 +80,7 @@ func (a *Activation) closeLeftOpen(row *eventlog.Row) []eventlog.NewEvent {
 		events = append(events, eventlog.NewEvent{Type: typ, Facts: f, Source: eventlog.SourceStore})
 	}
 	for _, ask := range row.OpenAsks {
-		add("ask", ask.Ask, OutcomeUnavail, eventlog.TypeApprovalDecided, facts("ask", ask.Ask, "outcome", OutcomeUnavail, "decider", "host"))
+		add("ask", ask.Ask, OutcomeUnavail, eventlog.TypeApprovalDecided, unanswered(ask.Ask, RuleInterrupted).Facts())
 	}
 	for _, call := range row.OpenCalls {
 		outcome := OutcomeNotStarted

@@ -23,7 +23,7 @@ func (f *fixture) leaveOpen(id uuid.UUID, epoch uint64) {
 		event(f.t, "tool/call", "call", "done", "tool", "read"), event(f.t, "tool/result", "call", "done", "outcome", "ok"),
 		event(f.t, "tool/call", "call", "made", "tool", "edit"))
 	f.asks(id, epoch, "a1", "asked-and-made", "edit")
-	f.decides(id, epoch, "a1", "allowed-once", "human")
+	f.decides(id, epoch, "a1", "cancelled", "host")
 	f.say(id, epoch, event(f.t, "tool/call", "call", "asked-and-made", "tool", "edit"))
 	f.asks(id, epoch, "a2", "only-asked", "exec_shell")
 	f.asks(id, epoch, "a3", "", "exec_shell")
@@ -41,7 +41,11 @@ func (f *fixture) asks(id uuid.UUID, epoch uint64, ask, call, tool string) {
 
 func (f *fixture) decides(id uuid.UUID, epoch uint64, ask, outcome, decider string) {
 	f.t.Helper()
-	f.runtime(id, epoch, event(f.t, "approval/decided", "ask", ask, "outcome", outcome, "decider", decider))
+	ev := event(f.t, "approval/decided", "ask", ask, "outcome", outcome, "decider", decider)
+	if decider == "pin" || decider == "rule" {
+		ev.Source = eventlog.SourceStore // nobody was asked
+	}
+	f.runtime(id, epoch, ev)
 }
 
 func (f *fixture) runtime(id uuid.UUID, epoch uint64, events ...eventlog.NewEvent) {

@@ -25,6 +25,7 @@
 //
 //	Policy, Resume, Explain, Diff          read
 //	Activate, End, Switch, Narrow          policy and residency
+//	Ask, Once                              approval of one call, once
 //	Send, Claim, Interrupt                 messages to a child
 //	Settle, Close, Notices, Consume        the end of a run
 //
