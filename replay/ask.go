@@ -77,7 +77,7 @@ func (r *Ruling) Allowed() bool { return r.Outcome == eventlog.AskAllowedOnce }
 // be recorded is none.
 //
 // Errors: ErrInvalid (the request; an escalation that is not strictly wider
-// than the sandbox or gives no reason), ErrConflict (the ask id was used; or
+// than a root's sandbox or gives no reason), ErrConflict (the ask id was used; or
 // somebody else decided the question, such as a later activation), ErrNotFound,
 // ErrEvidence, ErrPolicyUnreadable, ErrFenced, ErrSessionClosed, and those of
 // Append.
@@ -137,10 +137,8 @@ func (r *AskRequest) record(ctx context.Context, s *eventlog.Store, ended error,
 		if err != nil {
 			return nil, err
 		}
-		if r.Escalation != nil {
-			if err := r.Escalation.Check(e.Sandbox.Value); err != nil {
-				return nil, err
-			}
+		if err := r.checkEscalation(&e); err != nil {
+			return nil, err
 		}
 		asked, err := r.asked(v, &row, &e)
 		if err != nil {
@@ -150,10 +148,7 @@ func (r *AskRequest) record(ctx context.Context, s *eventlog.Store, ended error,
 		ruling = Ruling{Seq: q.seq}
 		events := []eventlog.NewEvent{{Type: eventlog.TypeApprovalAsked, Facts: asked.Facts(), Media: eventlog.MediaJSON, Content: asked.content}}
 		if d, ok := r.rule(&q, &e, ended != nil, answerable); ok {
-			ruling.Decided, ruling.DecidedSeq = d, q.seq+1
-			if ended != nil {
-				ruling.Failure = ended
-			}
+			ruling.Decided, ruling.DecidedSeq, ruling.Failure = d, q.seq+1, ended
 			events = append(events, decidedEvent(d))
 		}
 		return []eventlog.Batch{{Session: r.Session, Expect: eventlog.At(row.Head), Epoch: r.Epoch, Events: events}}, nil
@@ -162,6 +157,19 @@ func (r *AskRequest) record(ctx context.Context, s *eventlog.Store, ended error,
 		return question{}, Ruling{}, err
 	}
 	return q, ruling, nil
+}
+
+// checkEscalation refuses one that nobody could answer. A child that asks gets
+// its rejection recorded whatever it asks for: with danger-full-access there is
+// nothing wider, and that it asked is worth knowing.
+func (r *AskRequest) checkEscalation(e *Effective) error {
+	switch {
+	case r.Escalation == nil:
+		return nil
+	case e.Kind == eventlog.KindChild:
+		return r.Escalation.Sandbox.Validate()
+	}
+	return r.Escalation.Check(e.Sandbox.Value)
 }
 
 // askedEvent is a question on its way into the log.

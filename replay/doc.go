@@ -21,6 +21,24 @@
 // family that this version does not know, a missing or repeated delegation
 // event. There is no default to fall back to.
 //
+// # Asking
+//
+// [Ask] puts one call to a person or a program and records question and
+// decision under one id. A child is never asked about: its pin decides. What
+// is allowed is this call, with these bytes as its arguments, once, in this
+// turn and under this policy; [Once] says whether that still holds, and
+// [OnceIn] says it inside the commit that records the call as allowed. The
+// writer holds every native log to these rules, so that no other way of
+// writing makes a grant. One thing rests on the derived row alone: whether a
+// grant was used already.
+//
+// Choices where the contract leaves one. A question whose answerer failed is
+// unavailable at once: the next answerer must not allow what this one might
+// have rejected. An allowance that comes after a change of the policy is
+// recorded as cancelled, so that nobody is told of a grant that is void. An
+// escalation beyond the bound of a narrowed root is rejected and nobody is
+// asked: one call is no exception to a narrowing.
+//
 // # What a harness calls
 //
 //	Policy, Resume, Explain, Diff          read

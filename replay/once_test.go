@@ -50,7 +50,7 @@ func TestCase60_AllowedOnceIsBound(t *testing.T) {
 	allowed := func(t *testing.T) (*fixture, replay.AskRequest) {
 		f := newFixture(t)
 		r := wants(f.asking(), "a1")
-		require.True(t, func() bool { got := f.ask(r, replay.Human(allows)); return got.Allowed() }())
+		require.Equal(t, eventlog.AskAllowedOnce, f.ask(r, replay.Human(allows)).Outcome)
 		top := policy.Top()
 		g, err := replay.Once(f.ctx, f.Store, of(r))
 		require.NoError(t, err)
@@ -135,8 +135,8 @@ func TestCase60_AllowedOnceIsBound(t *testing.T) {
 	})
 }
 
-// TestOnceAgainstTheLog: the row says where a grant stands, and the log what
-// it is. Of more than 16 in one turn the oldest are void.
+// TestOnceIsBounded: of more than 16 in one turn the oldest are void; those
+// that are over make room first.
 func TestOnceIsBounded(t *testing.T) {
 	f := newFixture(t)
 	root := f.asking()
@@ -248,8 +248,62 @@ func TestOnceModel(t *testing.T) {
 				}
 			},
 		})
-		require.NoError(t, f.Store.Close())
+	})
+}
+
+// TestOnceAgainstTheLog: the row says where a grant stands, and the log what it
+// is. A row that lies makes no grant of what was rejected, and moves none to
+// another policy, call or turn.
+func TestOnceAgainstTheLog(t *testing.T) {
+	for name, c := range map[string]struct {
+		lie    func(r *eventlog.Row)
+		reason string
+	}{
+		"a rejection that is said to be a grant": {func(r *eventlog.Row) {
+			r.Grants = []eventlog.OnceGrant{{Ask: "a1", Call: "call-a1", Asked: 4, Decided: 5}}
+		}, "unconfirmed"},
+		"the grant of another ask": {func(r *eventlog.Row) { r.Grants[0].Ask, r.Grants[0].Call = "a1", "call-a1" }, "unconfirmed"},
+		"another event as the decision": {func(r *eventlog.Row) {
+			r.Grants = []eventlog.OnceGrant{{Ask: "a1", Call: "call-a1", Asked: 4, Decided: 3}}
+		}, "unconfirmed"},
+		"a grant of an earlier turn": {func(r *eventlog.Row) {
+			r.Grants = []eventlog.OnceGrant{{Ask: "a2", Call: "call-a2", Asked: 6, Decided: 7}}
+		}, "turn_ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.damaged = true // of the index, which is what the test is about
+			root := f.asking()
+			calls := 0
+			f.ask(wants(root, "a1"), replay.Human(says(replay.Reject, &calls)))
+			f.ask(wants(root, "a2"), replay.Human(allows))
+			ask := "a1"
+			if c.reason == "turn_ended" {
+				ask = "a2"
+				f.say(root, 0, event(t, "turn/end", "turn", 1), event(t, "turn/start", "turn", 1))
+			}
+			f.fillIndex(root)
+			f.lie(root, c.lie)
+			f.open(eventlog.Options{})
+			_, err := f.uses(of(wants(root, ask)))
+			var void *replay.VoidError
+			require.ErrorAs(t, err, &void)
+			require.Equal(t, c.reason, void.Reason)
+		})
+	}
+	t.Run("a narrowing that the row forgot", func(t *testing.T) {
+		f := newFixture(t)
+		f.damaged = true
+		root := f.asking()
+		f.ask(wants(root, "a1"), replay.Human(allows))
+		f.narrow(root, policy.ReadOnly, false)
+		f.fillIndex(root)
+		f.lie(root, func(r *eventlog.Row) { r.Grants[0].Ended = 0 })
 		f.open(eventlog.Options{})
+		_, err := f.uses(of(wants(root, "a1")))
+		var void *replay.VoidError
+		require.ErrorAs(t, err, &void)
+		require.Equal(t, &replay.VoidError{Session: root, Ask: "a1", Reason: "policy_moved", Seq: 6}, void)
 	})
 }
 
