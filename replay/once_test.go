@@ -25,8 +25,7 @@ func of(r replay.AskRequest) replay.Use {
 func (f *fixture) uses(u replay.Use) (replay.OnceGrant, error) {
 	f.t.Helper()
 	var g replay.OnceGrant
-	decision := event(f.t, "tool/decision", "call", u.Call, "verdict", "allow", "ask", u.Ask)
-	decision.Source = eventlog.SourceStore
+	decision := eventlog.NewEvent{Type: "tool/decision", Source: eventlog.SourceStore, Facts: allowed(u.Session, u.Call, u.Ask)}
 	_, err := f.Store.Transact(f.ctx, eventlog.EntryRuntime, func(v *eventlog.View) (_ []eventlog.Batch, err error) {
 		if g, err = replay.OnceIn(v, u); err != nil {
 			return nil, err
@@ -34,6 +33,13 @@ func (f *fixture) uses(u replay.Use) (replay.OnceGrant, error) {
 		return []eventlog.Batch{{Session: u.Session, Expect: eventlog.Any(), Epoch: u.Epoch, Events: []eventlog.NewEvent{decision}}}, nil
 	})
 	return g, err
+}
+
+// allowed are the facts of a decision that makes use of an ask.
+func allowed(session uuid.UUID, call, ask string) eventlog.Facts {
+	return must(eventlog.Decision{Session: session, Root: session, Call: call, Ask: ask, Tool: policy.Tool{Given: "bash", Canonical: "bash", Class: policy.ClassShell, Known: true},
+		Verdict: policy.VerdictAllow, Code: policy.CodeAllowedOnce, Rule: "approval", Origin: policy.RuleOrigin{Kind: policy.OriginNone},
+		Decider: eventlog.DeciderHuman, Engine: 1, Enforcement: eventlog.Enforced}.Facts())
 }
 
 // void requires that a use is refused for one reason.
@@ -329,7 +335,10 @@ func TestDecidedWithoutAsked(t *testing.T) {
 	require.ErrorIs(t, try(root, 0, "approval/asked", "ask", "a1", "tool", "edit"), eventlog.ErrConflict, "asked again")
 	require.NoError(t, try(child, 0, "approval/asked", "ask", "a1", "tool", "edit", "call", "c1"), "an id is of its session")
 	require.ErrorIs(t, try(child, 0, "approval/decided", forged...), eventlog.ErrUnauthorized, "in a child")
-	require.ErrorIs(t, try(root, eventlog.SourceStore, "tool/decision", "call", "call-a1", "verdict", "allow", "ask", "a1"), eventlog.ErrUnauthorized)
+	_, err := f.Store.Transact(f.ctx, eventlog.EntryRuntime, func(*eventlog.View) ([]eventlog.Batch, error) {
+		return []eventlog.Batch{{Session: root, Expect: eventlog.Any(), Events: []eventlog.NewEvent{{Type: "tool/decision", Source: eventlog.SourceStore, Facts: allowed(root, "call-a1", "a1")}}}}, nil
+	})
+	require.ErrorIs(t, err, eventlog.ErrUnauthorized)
 	f.reopen(eventlog.Options{})
 	require.ErrorIs(t, try(root, 0, "approval/asked", "ask", "a1", "tool", "edit"), eventlog.ErrConflict, "in another process too")
 }
