@@ -86,17 +86,17 @@ func (d *Decision) change(s *Subject) string {
 	case CodePolicyUnreadable:
 		return "repair or restore the log: no policy is guessed"
 	case CodeClosed:
-		return "delegate again: a closed session makes no calls"
+		return s.anew() + ": a closed session makes no calls"
 	case CodeExpired:
-		return "delegate again with a later deadline: a continuation does not restart it"
+		return s.anew() + " with a later deadline: a continuation does not restart it"
 	case CodeStepsExhausted:
-		return "delegate again with more than " + strconv.FormatUint(own.Profile.Limits.MaxSteps, 10) + " steps"
+		return s.anew() + " with more than " + strconv.FormatUint(own.Profile.Limits.MaxSteps, 10) + " steps"
 	case CodeLockdown:
 		return "nothing: no child edits the blocks of its own prompt"
 	case CodeOperatorDeny:
 		return d.changeOperator(s)
 	case CodeDenyList:
-		return "delegate again from a session for which the tool is not denied; a list of denied tools never shrinks on the way down"
+		return s.anew() + ", from where the tool is not denied: a list of denied tools never shrinks"
 	case CodeToolScope:
 		return "call one of the tools in scope: " + someOf(own.Profile.Tools.List())
 	case CodeWriteScopeViolation:
@@ -123,10 +123,7 @@ func (d *Decision) changeOperator(s *Subject) string {
 
 // changeGrant says what has to change for the codes of what was granted.
 func (d *Decision) changeGrant(s *Subject, g Grant) string {
-	again := "delegate again with "
-	if !s.Child {
-		again = "give the root a profile with "
-	}
+	again := s.anew() + " with "
 	switch d.Code {
 	case CodeFiles:
 		if g.Files == FilesRead {
@@ -170,16 +167,24 @@ func (d *Decision) changeSandbox(s *Subject) string {
 			return "name " + d.Outside[0].Want + " instead of " + quoted(d.Outside[0].Path)
 		}
 	case RuleSandboxBound:
-		return "ask for no more than " + s.Bound.String() + ", or delegate again"
+		return "ask for no more than " + s.Bound.String() + ", or " + s.anew()
 	}
 	wider := "switch the sandbox to more than " + s.Sandbox.Value.String() + ", within " + s.Bound.String()
 	if s.Sandbox.Value.Equal(s.Bound) {
-		wider = "delegate again with more than " + s.Sandbox.Value.String()
+		wider = s.anew() + " with more than " + s.Sandbox.Value.String()
 	}
 	if len(d.Outside) > 0 && d.Rule == RuleSandboxRoots {
 		return "name " + d.Outside[0].Want + ", or " + wider
 	}
 	return wider
+}
+
+// anew is what gives somebody more than a session may ever have.
+func (s *Subject) anew() string {
+	if s.Child {
+		return "delegate again"
+	}
+	return "start another root"
 }
 
 // someOf lists the first of many names.

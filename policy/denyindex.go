@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // denyIndex answers what [DenyList.Match] does, from an index: a policy is
 // compiled for every known tool, and a list may have a thousand rules. A rule
@@ -8,10 +11,16 @@ import "slices"
 type denyIndex struct {
 	entries []DenyEntry // operator rules first, else as added
 	exact   map[string][]int
-	begins  []int // the rules with a wildcard
+	begins  []denyPrefix // the rules with a wildcard
 
 	// The rules that reach further than names; see [DenyEntry.Denies].
 	noRaw, noTests, noNetwork []int
+}
+
+// denyPrefix is the part of a lowered pattern before its wildcard.
+type denyPrefix struct {
+	body string
+	rule int
 }
 
 func indexDenied(d DenyList) denyIndex {
@@ -24,8 +33,9 @@ func indexDenied(d DenyList) denyIndex {
 		}
 	}
 	for i, e := range x.entries {
-		if pattern := lowerASCII(e.Pattern); pattern[len(pattern)-1] == '*' {
-			x.begins = append(x.begins, i)
+		pattern := lowerASCII(e.Pattern)
+		if body, wild := strings.CutSuffix(pattern, "*"); wild {
+			x.begins = append(x.begins, denyPrefix{body, i})
 		} else {
 			x.exact[pattern] = append(x.exact[pattern], i)
 		}
@@ -47,9 +57,9 @@ func (x *denyIndex) match(t Tool, need GrantShell) []DenyEntry {
 	var hits []int
 	for _, name := range append([]string{t.Canonical}, Aliases(t.Canonical)...) {
 		hits = append(hits, x.exact[name]...)
-		for _, i := range x.begins {
-			if x.entries[i].Matches(name) {
-				hits = append(hits, i)
+		for _, p := range x.begins {
+			if strings.HasPrefix(name, p.body) {
+				hits = append(hits, p.rule)
 			}
 		}
 	}
