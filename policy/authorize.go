@@ -8,7 +8,7 @@ import "slices"
 //	malformed           the tool's name, the call's id, an escalation that asks for nothing
 //	evidence            an imported log
 //	fenced              another activation holds the session
-//	policy_unreadable   and nothing further is asked
+//	policy_unreadable   and of the policy nothing further is asked
 //	closed, expired, steps_exhausted
 //	lockdown            block-edit tools, of children
 //	operator_deny       tools by pattern, places by path
@@ -89,8 +89,8 @@ func (r *ready) decide(d *Decision, c *Call, m *Moment, tr *toolReasons, quick *
 	}
 	d.denyAll(tr.unknown)
 	if beyond {
-		// Whatever event set the part of the present value set the bound's, or
-		// one further within it.
+		// The events behind the bound are not known here. Those behind the
+		// present value are the nearest: they set the bound, or a part of it.
 		bound := r.Sandbox
 		bound.Value = r.Bound
 		d.deny(Denial{CodeSandbox, RuleSandboxBound, originOf(bound.exceeded(c.Escalation.Sandbox))})
@@ -121,7 +121,7 @@ func (r *ready) checkForm(d *Decision, c *Call, named bool) (asks bool) {
 		return false
 	}
 	err := c.Escalation.Check(r.Sandbox.Value)
-	if r.Unreadable && c.Escalation.Justification != "" {
+	if r.Unreadable {
 		// Nobody knows what it would have to be wider than.
 		err = c.Escalation.Sandbox.Validate()
 	}

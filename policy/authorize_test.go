@@ -32,7 +32,7 @@ func TestAuthorizeOrder(t *testing.T) {
 	}
 	assert.Equal(t, want, codes(got))
 	assert.Equal(t, []policy.Rule{
-		"invalid_call_id", "invalid_escalation", "evidence", "fenced", "closed", "receipt", "receipt", "receipt", "operator_deny", "operator_path",
+		"invalid_call_id", "invalid_escalation", "evidence", "fenced", "closed", "receipt", "receipt", "lockdown", "operator_deny", "operator_path",
 		"deny_list", "receipt", "receipt", "receipt", "sandbox", "path_form",
 	}, rulesOf(got))
 	assert.Equal(t, policy.VerdictDeny, got.Verdict)
@@ -236,6 +236,9 @@ func TestCase22_UnreadablePolicyDeniesEverything(t *testing.T) {
 		assert.Equal(t, "policy_unreadable:policy_unreadable", allReasons(d), call.Tool)
 		assert.Equal(t, "repair or restore the log: no policy is guessed", d.Change(&s))
 	}
+	s.Authority.Own.Profile.Limits = policy.Limits{DeadlineMS: 1, MaxSteps: 1}
+	d := decided(t, s, callOf("read"), policy.Moment{NowMS: nowMS, Steps: 9})
+	assert.Equal(t, "policy_unreadable:policy_unreadable", allReasons(d), "no limit is read from what could not be")
 	var nobody policy.Subject
 	assert.Equal(t, policy.VerdictDeny, decided(t, nobody, callOf("read"), policy.Moment{}).Verdict, "nor does a subject that nobody filled in")
 }

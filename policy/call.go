@@ -1,5 +1,7 @@
 package policy
 
+import "strings"
+
 // Call is one tool call as it is decided: its final arguments have been read
 // once, so that deciding looks at no map. Build it with [NewCall]. It is a
 // value; its slices are read and never written.
@@ -55,7 +57,7 @@ func (e Escalation) Check(effective Sandbox) error {
 		return err
 	}
 	switch {
-	case e.Justification == "":
+	case strings.TrimSpace(e.Justification) == "":
 		return invalid("escalation: got no justification, want one for whoever is asked")
 	case !effective.Within(e.Sandbox) || e.Sandbox.Within(effective):
 		return invalid("escalation: got %v, want strictly more than %v", e.Sandbox, effective)

@@ -39,7 +39,7 @@ func TestChange(t *testing.T) {
 		{with(func(h *policy.Half) { h.Profile.Limits.MaxSteps = 3 }), callOf("read"), policy.Moment{Steps: 4}, "start another root with more than 3 steps"},
 		{child, callOf("prompt_block_edit"), policy.Moment{}, "nothing: no child edits the blocks of its own prompt; one further reason stands"},
 		{rootSubject(t, policy.TopAuthority().Under(operatorRules(t, []string{"read"}, nil))), callOf("read"), policy.Moment{}, "an operator lifts the rule"},
-		{rootSubject(t, policy.TopAuthority().Under(operatorRules(t, nil, []string{"k"}))), callOf("write", "k/x"), policy.Moment{}, "name a path that no operator rule closes, not k, or an operator lifts the rule"},
+		{rootSubject(t, policy.TopAuthority().Under(operatorRules(t, nil, []string{"k"}))), callOf("write", "k/x"), policy.Moment{}, "name a path that no operator rule closes, not \"k\", or an operator lifts the rule"},
 		{with(func(h *policy.Half) { h.Profile.Denied = denying(t, "read") }), callOf("read"), policy.Moment{}, "start another root, from where the tool is not denied: a list of denied tools never shrinks"},
 		{with(func(h *policy.Half) { h.Profile.Tools = toolsOf(t, numbered("t%d", 10)...) }), callOf("read"), policy.Moment{}, "call one of the tools in scope: t0, t1, t2, t3, t4, t5, t6, t7 and 2 more"},
 		{with(func(h *policy.Half) { h.Profile.Tools = toolsOf(t) }), callOf("mcp__x"), policy.Moment{}, "call one of the tools in scope: none; one further reason stands"},

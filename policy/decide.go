@@ -57,9 +57,10 @@ func (p *Compiled) reasonsOf(t Tool) compiledTool {
 }
 
 // Decide decides one call as [Authorize] does, into d, of which it reuses the
-// slices: with a d that has decided before, a call of a known tool that is
-// allowed, or denied for its tool, allocates nothing. What d held is lost.
-// Neither c nor m is written to or kept. Two goroutines need two decisions.
+// slices. With a d that has decided before, a call of a known tool allocates
+// nothing, unless it escalates or names a path that is refused, untidy, or
+// outside the workspace. What d held is lost. Neither c nor m is written to, but
+// their strings may be kept in d. Two goroutines need two decisions.
 func (p *Compiled) Decide(d *Decision, c *Call, m *Moment) {
 	*d = Decision{Targets: d.Targets[:0], Outside: d.Outside[:0], AlsoDeniedBy: d.AlsoDeniedBy[:0]}
 	known, ok := p.tools[c.Tool]

@@ -63,7 +63,10 @@ type RuleOrigin struct {
 
 // Denial is one reason to deny a call.
 type Denial struct {
-	Code   Code
+	Code Code
+
+	// Rule denied by itself, as a deny rule does, or gave the part of the policy
+	// that denies its value, as a role's preset does; see [FieldCause].
 	Rule   Rule
 	Origin RuleOrigin
 }
@@ -72,13 +75,14 @@ type Denial struct {
 type Decision struct {
 	Verdict Verdict
 	Code    Code
-	Rule    Rule       // the one that decided
+	Rule    Rule       // the one that decided; "" if nothing stands against the call
 	Origin  RuleOrigin // where it was stated
-	Tool    Tool       // as classified
+	Tool    Tool       // as classified; if its name is none, opaque and not to be recorded
 
-	// Targets are the places in the workspace that the call may touch, relative
-	// to it; Outside the paths that were refused, with what would have been
-	// accepted. Both are in the order of the call.
+	// Targets are the places that a mutating call may touch: relative to the
+	// workspace, or absolute with forward slashes where a sandbox admits places
+	// outside, each once. Outside are the paths that were refused, with what
+	// would have been accepted. Both are in the order of the call.
 	Targets []string
 	Outside []OutsidePath
 

@@ -17,7 +17,7 @@ func TestEscalation(t *testing.T) {
 	child.Bound = online(write(t, "/"))
 	outside, inside := callOf("write", "/v/x"), callOf("write", "/w/x")
 	silent := escalated(outside, policy.Top())
-	silent.Escalation.Justification = ""
+	silent.Escalation.Justification = " \n"
 	approved := policy.Moment{Approved: issuerAt}
 	for _, c := range []struct {
 		name string

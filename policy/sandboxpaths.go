@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // pathFinding is what one path of a mutating call comes to.
 type pathFinding struct {
@@ -15,7 +18,8 @@ type pathFinding struct {
 // a name leads to on disk is for scopefs, when the file is opened.
 //
 //   - A path that [Workspace.Target] refuses for its form is refused everywhere.
-//   - What an operator closed is compared folded, at and below the entry.
+//   - What an operator closed is compared folded, at and below the entry. A call
+//     that moves what the entry lies in names another place.
 //   - A stated write scope must hold it.
 //   - It must lie in the sandbox: under read-only nothing does; under
 //     workspace-write what is in a writable root, or in /tmp unless that is
@@ -41,14 +45,12 @@ func (r *ready) judge(raw string, box Sandbox, recovery bool, admitted []string)
 	folded := fold(r.Workspace.absolute(p))
 	if rule := r.operatorPath(p, folded); rule != nil {
 		f.operator = &Denial{CodeOperatorDeny, RuleOperatorPath, RuleOrigin{OriginOperator, rule.Origin}}
-		f.want = "a path that no operator rule closes, not " + rule.Path
+		f.want = "a path that no operator rule closes, not " + quoted(rule.Path)
 	}
 	if scope := r.own.Grant.Scope; scope.Stated() && !before && !(p.inside && scope.covers(p.target)) {
 		f.scope = true
 		if f.want == "" {
-			if f.want = wantWorkspace; p.inside {
-				f.want = scope.Want(p.target)
-			}
+			f.want = r.wantScope(p)
 		}
 	}
 	if d, want := r.sandboxHolds(p, folded, box, before); want != "" {
@@ -104,15 +106,42 @@ func (r *ready) sandboxHolds(p place, folded string, box Sandbox, before bool) (
 	}
 	switch {
 	case !in:
-		want := "a path in " + box.Roots.text()
-		if !box.ExcludeSlashTmp && !r.Workspace.windows {
-			want += " or /tmp"
-		}
-		return Denial{CodeSandbox, RuleSandboxRoots, originOf(r.Sandbox.Roots)}, want
+		return Denial{CodeSandbox, RuleSandboxRoots, originOf(r.Sandbox.Roots)}, r.wantRoots(box)
 	case !named:
-		return Denial{CodeSandbox, RuleProtectedName, none}, "a path outside of .git, .codex and .claude"
+		return Denial{CodeSandbox, RuleProtectedName, none}, wantUnprotected
 	}
 	return Denial{}, ""
+}
+
+const wantUnprotected = "a path outside of .git, .codex and .claude"
+
+// wantScope says where the write scope would have held a path.
+func (r *ready) wantScope(p place) string {
+	switch {
+	case !p.inside:
+		return wantWorkspace
+	case Protected(p.target):
+		return wantUnprotected + ", which need an entry of their own"
+	}
+	return r.scopeText
+}
+
+// wantRoots says where a sandbox would have held one. It names a few of the
+// roots: a call may have a thousand paths, and a sandbox hundreds of roots.
+func (r *ready) wantRoots(box Sandbox) string {
+	const most = 4
+	roots := box.Roots
+	if len(roots.dirs) > most {
+		roots.dirs = roots.dirs[:most]
+	}
+	want := "a path in " + roots.text()
+	if more := len(box.Roots.dirs) - most; more > 0 {
+		want += " and " + strconv.Itoa(more) + " more"
+	}
+	if !box.ExcludeSlashTmp && !r.Workspace.windows {
+		want += " or /tmp"
+	}
+	return want
 }
 
 // held reports whether a canonical sandbox holds a place, and whether all

@@ -93,6 +93,7 @@ type ready struct {
 	outer     []outerRule             // where they lie as absolute paths
 	stores    []string                // the protected directories: slashed, folded
 	anchored  bool                    // the workspace has a known root
+	scopeText string                  // what the write scope wants, built once
 }
 
 // outerRule is an operator path as an absolute one: slashed, folded.
@@ -102,6 +103,9 @@ type outerRule struct {
 }
 
 func makeReady(s Subject) *ready {
+	if s.Unreadable {
+		s.Authority = Authority{} // or a limit would be cited that nobody read
+	}
 	s.Authority, s.Sandbox.Value, s.Bound = s.Authority.Canonical(), s.Sandbox.Value.Canonical(), s.Bound.Canonical()
 	r := &ready{Subject: s, own: s.Authority.Own, anchored: s.Workspace.root != ""}
 	if s.Child {
@@ -125,6 +129,9 @@ func makeReady(s Subject) *ready {
 			r.pathRules[o.Path] = o
 		}
 		r.outer = append(r.outer, outerRule{fold(s.Workspace.absolute(place{o.Path, true})), o})
+	}
+	if r.own.Grant.Scope.Stated() {
+		r.scopeText = "a path within " + r.own.Grant.Scope.String()
 	}
 	for _, dir := range s.Protected {
 		r.stores = append(r.stores, fold(slashed(dir)))

@@ -63,7 +63,7 @@ func (r *ready) firstReasons(tr *toolReasons, denied []DenyEntry) (reasons []Den
 	if own, locked := r.locked[tr.tool.Canonical]; locked {
 		d := Denial{CodeLockdown, RuleLockdown, RuleOrigin{Kind: OriginNone}}
 		if own {
-			d.Rule, d.Origin = r.cause(FieldLockdown, RuleLockdown)
+			_, d.Origin = r.cause(FieldLockdown, RuleLockdown)
 		}
 		reasons = append(reasons, d)
 	}
