@@ -39,7 +39,7 @@ type Decision struct {
 	Engine       uint64 // version of the rules of deciding
 
 	Objections  objection.Record // what the objectors did before
-	Enforcement string // see the constants
+	Enforcement string           // see the constants
 }
 
 // Enforcement of a decision.

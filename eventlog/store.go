@@ -225,6 +225,10 @@ func (s *Store) Dir() string { return s.dir }
 // Identity says which store this is.
 func (s *Store) Identity() Identity { return s.identity }
 
+// Now is the store's clock, a claim. Nothing is ordered by it; deadlines are
+// held against it.
+func (s *Store) Now() time.Time { return s.opts.Clock() }
+
 // Boot is the id of this hold of the store, uuid.Nil when read only.
 func (s *Store) Boot() uuid.UUID { return s.boot }
 

@@ -158,7 +158,7 @@ func allReasons(d policy.Decision) string {
 func TestLockdown(t *testing.T) {
 	s := childSubject(t, derive(t, policy.TopAuthority(), policy.Request{}))
 	s.Lockdown = []string{"Memory_Edit"}
-	for _, tool := range append(policy.BlockEditTools(), "PROMPT_BLOCK_EDIT", "memory_edit") {
+	for _, tool := range append(policy.LockdownTools(), "PROMPT_BLOCK_EDIT", "memory_edit") {
 		d := decided(t, s, callOf(tool), policy.Moment{})
 		assert.Equal(t, policy.CodeLockdown, d.Code, tool)
 	}
@@ -167,7 +167,7 @@ func TestLockdown(t *testing.T) {
 	d = decided(t, s, callOf("memory_edit"), policy.Moment{})
 	assert.Equal(t, policy.RuleOrigin{Kind: "session", At: receiptAt}, d.Origin)
 	assert.Equal(t, "allowed", allReasons(decided(t, s, callOf("prompt_block_view"), policy.Moment{})))
-	assert.Equal(t, []string{"prompt_block_edit", "prompt_block_append", "prompt_block_replace", "prompt_block_delete"}, policy.BlockEditTools())
+	assert.Equal(t, []string{"prompt_block_edit", "prompt_block_append", "prompt_block_replace", "prompt_block_delete"}, policy.LockdownTools())
 }
 
 // A list that denies everything many times over is cut, and the first still

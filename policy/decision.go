@@ -1,5 +1,10 @@
 package policy
 
+// EngineVersion numbers the rules of deciding, as [Authorize] applies them. A
+// decision records it, so that a reader knows by which it was made; numbers are
+// never reused.
+const EngineVersion = 1
+
 // Verdict is the answer to a call. The strings are recorded in logs. The zero
 // value is none of them and stands for deny.
 type Verdict string

@@ -44,6 +44,10 @@ func EffectOf(tool, class string) Effect {
 	return EffectOpaque
 }
 
+// IsRecovery reports whether a tool of this name may be one that undoes what
+// earlier calls changed, so that [Moment.Admitted] matters to its calls.
+func IsRecovery(tool string) bool { return slices.Contains(recoveryTools, tool) }
+
 // GuardCall is what a guard has to know about one call.
 type GuardCall struct {
 	Tool   string // as given; only for messages

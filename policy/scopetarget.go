@@ -49,6 +49,14 @@ func NewWorkspace(root, pathStyle string) (Workspace, error) {
 	return w, nil
 }
 
+// String renders the root, with forward slashes, and the path style.
+func (w Workspace) String() string {
+	if w.windows {
+		return w.root + " (" + PathStyleWindows + ")"
+	}
+	return w.root + " (" + PathStylePosix + ")"
+}
+
 // Target returns where a call points, relative to workspaceRoot and with
 // forward slashes, "." for the workspace itself; see [Workspace.Target]. It
 // also returns the errors of [NewWorkspace].

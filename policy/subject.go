@@ -26,7 +26,7 @@ type Subject struct {
 	Palette   Palette
 
 	// Lockdown are names of tools that no child of this deployment holds, beside
-	// the built-in ones (see [BlockEditTools]); compared with A to Z lowered.
+	// the built-in ones (see [LockdownTools]); compared with A to Z lowered.
 	Lockdown []string
 
 	// Causes says which rule and event gave the fields of the own half their
@@ -75,12 +75,6 @@ type Moment struct {
 	Approved Origin
 }
 
-// BlockEditTools returns the names of the tools that rewrite blocks of a prompt,
-// which no child holds by any way: it would edit its own instructions.
-func BlockEditTools() []string {
-	return []string{"prompt_block_edit", "prompt_block_append", "prompt_block_replace", "prompt_block_delete"}
-}
-
 // ready is a subject with its authority in canonical form and with what every
 // decision needs of it. Nothing in it is written once it is made.
 type ready struct {
@@ -113,7 +107,7 @@ func makeReady(s Subject) *ready {
 		for _, n := range s.Lockdown {
 			r.locked[lowerASCII(n)] = true
 		}
-		for _, n := range BlockEditTools() {
+		for _, n := range LockdownTools() {
 			r.locked[n] = false
 		}
 	}

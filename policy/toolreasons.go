@@ -25,6 +25,7 @@ const (
 	RuleApprovalNever    Rule = "approval_never"  // of a root that was set so
 	RuleApprovalAsk      Rule = "approval_ask"    // somebody has to allow it
 	RuleApproval         Rule = "approval"        // somebody did, once
+	RuleUnrecorded       Rule = "unrecorded"      // the decision could not be made durable, so nothing may rest on it
 )
 
 // toolReasons is what stands against every call of one tool that needs one

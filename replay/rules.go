@@ -71,6 +71,19 @@ func RulesIn(v *eventlog.View) (policy.OperatorRules, error) {
 	return foldRules(events, err, v.Whole)
 }
 
+// rulesBefore reads the rules as they were at a position of the journal: the
+// one order that sessions share.
+func rulesBefore(ctx context.Context, s *eventlog.Store, position uint64) (policy.OperatorRules, error) {
+	events, _, err := s.Policy(ctx, eventlog.StoreSession, 0)
+	for i := range events {
+		if events[i].Position > position {
+			events = events[:i]
+			break
+		}
+	}
+	return foldRules(events, err, s.Whole)
+}
+
 func foldRules(events []eventlog.Event, err error, whole func() error) (policy.OperatorRules, error) {
 	if errors.Is(err, eventlog.ErrNotFound) {
 		// Its only frame may be the one that was lost.

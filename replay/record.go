@@ -1,0 +1,263 @@
+package replay
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/policy/objection"
+)
+
+// decisionTexts is the JSON content of tool/decision: the texts that its facts
+// commit to. It can be redacted; the facts stay bound to what was there.
+type decisionTexts struct {
+	Salt    string         `json:"salt"`
+	Tool    string         `json:"tool"` // as given, whatever it is
+	Targets []string       `json:"targets"`
+	Outside []outside      `json:"outside,omitzero"`
+	Before  jsontext.Value `json:"before,omitzero"` // the arguments before amendments
+}
+
+type outside struct {
+	Path string `json:"path"`
+	Want string `json:"want"`
+}
+
+// Record decides a call and records it with its decision, both in one commit:
+// tool/call with the final arguments, tool/decision with the rule. The decision
+// is made inside the commit, on the policy that is in force there, so nothing
+// can come between. A needed allowed-once is used up by it.
+//
+// What can't be recorded is still answered, as a denial, with the error beside
+// it: a closed session, a superseded activation, an imported log, a policy that
+// can't be read. Nothing may be done on an answer that came with an error.
+//
+// Errors: ErrNotFound, ErrInvalid (no call id, or arguments that are no JSON),
+// ErrSessionClosed, ErrFenced, ErrEvidence, ErrPolicyUnreadable and those of a
+// commit.
+func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, error) {
+	args, err := exactArgs(r.Args)
+	if err != nil {
+		return Judgement{}, err
+	}
+	before, err := exactArgs(r.Before)
+	if err != nil {
+		return Judgement{}, err
+	}
+	if r.Call.ID == "" {
+		return Judgement{}, fmt.Errorf("%w: a call that is recorded needs an id", eventlog.ErrInvalid)
+	}
+	admitted, err := a.admitted(ctx, &r)
+	if err != nil {
+		return Judgement{}, err
+	}
+	var out Judgement
+	results, err := a.s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
+		row, c, err := a.compiledIn(v)
+		if err != nil {
+			return nil, err
+		}
+		out = Judgement{Moment: moment(&row, v.Now().UnixMilli(), r.Epoch)}
+		out.Moment.Admitted = admitted
+		if r.Ask != "" && c.failure == nil {
+			g, err := OnceIn(v, r.use(a.session))
+			if out.Grant, err = unlessVoid(g, err); err != nil {
+				return nil, err
+			}
+		}
+		out = c.answer(out, &r)
+		if err := c.recordable(&row); err != nil {
+			return nil, err
+		}
+		events, err := c.events(v, &row, &out, &r, args, before)
+		if err != nil {
+			return nil, err
+		}
+		return []eventlog.Batch{{Session: a.session, Expect: eventlog.At(row.Head), Epoch: r.Epoch, Events: events}}, nil
+	})
+	if err != nil {
+		if out.Verdict != policy.VerdictDeny { // decided and not durable: nothing may rest on it
+			out.Verdict, out.Code, out.Rule, out.Grant = policy.VerdictDeny, policy.CodePolicyUnreadable, policy.RuleUnrecorded, nil
+		}
+		return out, err
+	}
+	out.CallSeq, out.DecisionSeq = results[0].FirstSeq, results[0].LastSeq
+	return out, nil
+}
+
+// compiledIn is compiled inside a commit.
+func (a *Authorizer) compiledIn(v *eventlog.View) (eventlog.Row, *compiled, error) {
+	row, err := v.Row(a.session)
+	if err != nil {
+		return row, nil, err
+	}
+	rulesHead := uint64(0)
+	if rules, err := v.Row(eventlog.StoreSession); err == nil {
+		rulesHead = rules.LastPolicy
+	}
+	c, err := a.compiled(row.LastPolicy, rulesHead, func() (Effective, policy.OperatorRules, error) {
+		_, e, err := View(v, a.session)
+		if err != nil {
+			return e, policy.OperatorRules{}, err
+		}
+		rules, err := RulesIn(v)
+		return e, rules, err
+	})
+	return row, c, err
+}
+
+// recordable says why an answer can't be written into the session's log.
+func (c *compiled) recordable(row *eventlog.Row) error {
+	switch {
+	case c.failure != nil:
+		return c.failure
+	case c.subject.Evidence:
+		return fmt.Errorf("%w: session %s was imported", eventlog.ErrEvidence, row.Session)
+	case row.ClosedSeq != 0:
+		return fmt.Errorf("%w: session %s was closed at seq %d", eventlog.ErrSessionClosed, row.Session, row.ClosedSeq)
+	}
+	return nil // a superseded activation is refused by the writer
+}
+
+func (c *compiled) events(v *eventlog.View, row *eventlog.Row, out *Judgement, r *CallRequest, args, before []byte) ([]eventlog.NewEvent, error) {
+	salt, err := v.NewSalt()
+	if err != nil {
+		return nil, err
+	}
+	texts := decisionTexts{Salt: hex.EncodeToString(salt[:]), Tool: r.Call.Tool, Targets: append([]string{}, out.Targets...), Before: before}
+	for _, o := range out.Outside {
+		texts.Outside = append(texts.Outside, outside(o))
+	}
+	targets, err := json.Marshal(texts.Targets)
+	if err != nil {
+		return nil, fmt.Errorf("%w: targets: %w", eventlog.ErrInvalid, err)
+	}
+	content, err := json.Marshal(texts)
+	if err != nil {
+		return nil, fmt.Errorf("%w: decision: %w", eventlog.ErrInvalid, err)
+	}
+	d := eventlog.Decision{Session: row.Session, Root: row.Root, Epoch: r.Epoch, Receipt: c.e.Receipt, Call: r.Call.ID, Tool: out.Tool,
+		ArgsAfter: eventlog.CommitArgs(salt, args), TargetCount: uint64(len(texts.Targets)), Targets: eventlog.CommitArgs(salt, targets),
+		Verdict: out.Verdict, Code: out.Code, Rule: out.Rule, Origin: out.Origin, Also: out.AlsoDeniedBy, Decider: eventlog.DeciderRule, Ref: r.Ref,
+		EvaluatedSeq: out.EvaluatedSeq, Policy: c.digest, EvaluatedMS: uint64(max(0, out.Moment.NowMS)), Steps: out.Moment.Steps, Engine: policy.EngineVersion,
+		Enforcement: eventlog.Enforced}
+	if d.ArgsBefore = d.ArgsAfter; before != nil {
+		d.ArgsBefore = eventlog.CommitArgs(salt, before)
+	}
+	if r.Outcome != nil {
+		d.Objections = r.Outcome.Record
+	} else {
+		d.Objections = objection.Record{}
+	}
+	if r.Advisory || !c.e.Enforced() {
+		d.Enforcement = eventlog.Advisory
+	}
+	switch {
+	case out.Rule == policy.RuleApprovalPin:
+		d.Decider = eventlog.DeciderPin
+	case out.Grant != nil:
+		d.Decider, d.Ask = out.Grant.Decider, out.Grant.Ask
+	}
+	facts, err := d.Facts()
+	if err != nil {
+		return nil, err
+	}
+	tool := r.Call.Tool
+	if policy.CheckToolName(tool) != nil {
+		tool = eventlog.InvalidTool
+	}
+	callFacts, err := eventlog.MakeFacts(map[string]any{"call": r.Call.ID, "tool": tool})
+	if err != nil {
+		return nil, err
+	}
+	call := eventlog.NewEvent{Type: eventlog.TypeToolCall, Source: eventlog.SourceRuntime, Facts: callFacts}
+	if args != nil {
+		call.Media, call.Content = eventlog.MediaJSON, args
+	}
+	return []eventlog.NewEvent{call, {Type: eventlog.TypeToolDecision, Source: eventlog.SourceStore, Facts: facts, Media: eventlog.MediaJSON, Content: content}}, nil
+}
+
+// maxAdmitted bounds the targets that a recovery call is held against.
+const maxAdmitted = 4096
+
+// admitted collects, for a recovery call, the targets of the session's allowed
+// calls, newest last: what was written may be undone even after a narrowing.
+// A redacted record gives none. Other calls make no use of it and cost nothing.
+func (a *Authorizer) admitted(ctx context.Context, r *CallRequest) ([]string, error) {
+	if !policy.IsRecovery(r.Call.Tool) {
+		return nil, nil
+	}
+	row, err := a.s.Row(a.session)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	seen := map[string]bool{}
+	for from := uint64(1); from != 0 && from <= row.Head; {
+		page, err := a.s.Read(ctx, a.session, eventlog.ReadOptions{From: from, To: row.Head, Contents: true})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Events {
+			ev := &page.Events[i]
+			if ev.Type != eventlog.TypeToolDecision || ev.Inherited != nil || ev.ContentErr != nil || ev.Facts.Str("verdict") != string(policy.VerdictAllow) {
+				continue
+			}
+			var texts decisionTexts
+			if json.Unmarshal(ev.Content, &texts) != nil {
+				continue
+			}
+			for _, t := range texts.Targets {
+				if !seen[t] && len(out) < maxAdmitted {
+					seen[t], out = true, append(out, t)
+				}
+			}
+		}
+		from = page.Next
+	}
+	return out, nil
+}
+
+// Recorded is a decision as it stands in a log, with the texts beside it.
+type Recorded struct {
+	eventlog.Decision
+	Seq     uint64
+	Targets []string // nil if the texts are gone
+	Outside []policy.OutsidePath
+	Given   string // the tool's name as given
+}
+
+// ReadDecision reads the decision at a seq. Errors: ErrNotFound: there is no
+// decision; ErrCorrupt.
+func ReadDecision(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint64) (Recorded, error) {
+	page, err := s.Read(ctx, session, eventlog.ReadOptions{From: seq, To: seq, Contents: true})
+	if err != nil {
+		return Recorded{}, err
+	}
+	if len(page.Holes) > 0 {
+		return Recorded{}, page.Holes[0].Err
+	}
+	if len(page.Events) != 1 || page.Events[0].Type != eventlog.TypeToolDecision {
+		return Recorded{}, fmt.Errorf("%w: seq %d of session %s is no decision", eventlog.ErrNotFound, seq, session)
+	}
+	ev := &page.Events[0]
+	d, err := eventlog.ParseDecision(ev)
+	if err != nil {
+		return Recorded{}, err
+	}
+	out := Recorded{Decision: d, Seq: seq, Given: d.Tool.Given}
+	var texts decisionTexts
+	if ev.ContentErr == nil && json.Unmarshal(ev.Content, &texts) == nil {
+		out.Targets, out.Given = texts.Targets, texts.Tool
+		for _, o := range texts.Outside {
+			out.Outside = append(out.Outside, policy.OutsidePath(o))
+		}
+	}
+	return out, nil
+}
