@@ -87,7 +87,7 @@ func (a *Authorizer) Decide(ctx context.Context, r CallRequest) (Judgement, erro
 	if err != nil {
 		return Judgement{}, err
 	}
-	out := Judgement{Moment: moment(&row, a.s.Now().UnixMilli(), r.Epoch)}
+	out := Judgement{Moment: moment(&row, a.s.Now().UnixMilli(), r.Epoch, false)}
 	if r.Ask != "" && c.failure == nil {
 		g, err := Once(ctx, a.s, r.use(a.session))
 		if out.Grant, err = unlessVoid(g, err); err != nil {
@@ -132,11 +132,11 @@ func (a *Authorizer) compiled(policyHead, rulesHead uint64, read func() (Effecti
 }
 
 // moment is the state of a session at a decision. nowMS is the store's clock.
-func moment(row *eventlog.Row, nowMS int64, epoch uint64) policy.Moment {
+// Whoever only wants to know need not name the open activation; whoever records
+// has to.
+func moment(row *eventlog.Row, nowMS int64, epoch uint64, records bool) policy.Moment {
 	m := policy.Moment{NowMS: nowMS, LastMS: row.LastTime / 1e6, Steps: row.Steps, Children: int(min(row.Delegations, policy.MaxNumber)), Closed: row.ClosedSeq != 0}
-	// A session may be decided for without an activation, before its harness
-	// began one; an open one is its holder's.
-	m.Fenced = row.Open && epoch != row.Epoch || !row.Open && epoch != 0
+	m.Fenced = epoch != 0 && (!row.Open || epoch != row.Epoch) || records && row.Open && epoch == 0
 	for _, d := range row.Denials {
 		m.Expired = m.Expired || d.Code == string(policy.CodeExpired)
 	}

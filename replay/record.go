@@ -63,7 +63,7 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 		if err != nil {
 			return nil, err
 		}
-		out = Judgement{Moment: moment(&row, v.Now().UnixMilli(), r.Epoch)}
+		out = Judgement{Moment: moment(&row, v.Now().UnixMilli(), r.Epoch, true)}
 		out.Moment.Admitted = admitted
 		if r.Ask != "" && c.failure == nil {
 			g, err := OnceIn(v, r.use(a.session))
