@@ -22,7 +22,14 @@ func decisionOf(ask string, o AskOutcome, d Decider) NewEvent {
 }
 
 func allowOf(ask, call string) NewEvent {
-	return NewEvent{Type: TypeToolDecision, Source: SourceStore, Facts: mustFacts(map[string]any{"ask": ask, "call": call, "verdict": "allow"})}
+	return toolDecision(policy.VerdictAllow, call, ask)
+}
+
+// toolDecision is a whole record, so that only the ask can be wrong with it.
+func toolDecision(v policy.Verdict, call, ask string) NewEvent {
+	d := Decision{Call: call, Ask: ask, Tool: policy.Tool{Given: "Bash", Canonical: "bash", Class: policy.ClassShell, Known: true}, Verdict: v, Code: "code", Rule: "rule",
+		Origin: policy.RuleOrigin{Kind: policy.OriginNone}, Decider: DeciderRule, Engine: 1, Enforcement: Enforced}
+	return NewEvent{Type: TypeToolDecision, Source: SourceStore, Facts: must(d.Facts())}
 }
 
 // TestOneDecisionForEachAsk: the writer holds a log to it whatever the batch
@@ -58,8 +65,8 @@ func TestOneDecisionForEachAsk(t *testing.T) {
 		"used when its turn is over":      {more(turn, allowOf("a", "c")), ErrUnauthorized},
 		"used when it was rejected":       {[]NewEvent{askOf("a", "c"), decisionOf("a", AskRejected, DeciderHuman), allowOf("a", "c")}, ErrUnauthorized},
 		"used before it is decided":       {[]NewEvent{askOf("a", "c"), allowOf("a", "c")}, ErrUnauthorized},
-		"an allow that rests on no ask":   {[]NewEvent{{Type: TypeToolDecision, Source: SourceStore, Facts: mustFacts(map[string]any{"call": "c", "verdict": "allow"})}}, nil},
-		"a denial that names a spent ask": {more(turn, NewEvent{Type: TypeToolDecision, Source: SourceStore, Facts: mustFacts(map[string]any{"ask": "a", "call": "c", "verdict": "deny"})}), nil},
+		"an allow that rests on no ask":   {[]NewEvent{toolDecision(policy.VerdictAllow, "c", "")}, nil},
+		"a denial that names a spent ask": {more(turn, toolDecision(policy.VerdictDeny, "c", "a")), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, together := range []bool{true, false} {
