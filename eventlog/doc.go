@@ -19,6 +19,9 @@
 // make the log unreadable; and an import that makes anything but evidence or
 // takes the name of a native session. [Types] says who writes what.
 //
+// The store has a session of its own ([StoreSession]) for what is bound to it
+// and to no agent, such as the operator's rules.
+//
 // # On disk
 //
 //	LOCK        taken before anything is opened; names its holder

@@ -15,6 +15,13 @@
 // and the fold passes them over. A half-made child is never visible: before
 // the commit there is nothing, after it everything.
 //
+// What the child may do is derived inside the commit, by policy.Derive, from
+// what the parent hands on there: the captured authority met with every
+// narrowing and every operator rule since. The receipt states ceiling,
+// requested and granted, and by which rule each cut was made. Prompt, request
+// and manifest are its content; the receipt commits to them under a salt that
+// goes when they are redacted.
+//
 // Creation is idempotent under a key: a caller whose reply was lost asks again
 // and gets the child that exists, unchanged, whatever has happened to the
 // parent since. Keys are stored hashed.

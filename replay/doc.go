@@ -10,6 +10,12 @@
 // [Policy] reads those events by their links, at a cost that does not grow
 // with the log; a full replay folds everything and must agree.
 //
+// A child's authority is what its receipt granted, met with every narrowing
+// since. A root's is what its profile states; on top come the operator rules
+// bound to the store, as they are at each decision ([Subject]). They live in a
+// session of the store's own ([Rules], [SetRules]) and are captured into every
+// receipt, so for a child nothing outside its log counts.
+//
 // # Cold resume
 //
 // [Resume] rebuilds a session in a process that knows nothing of it. It
@@ -20,6 +26,13 @@
 // Resume refuses rather than guesses: damage, a gap, an event of a closed
 // family that this version does not know, a missing or repeated delegation
 // event. There is no default to fall back to.
+//
+// # Deciding
+//
+// An [Authorizer] compiles a session's policy once and answers its calls;
+// [Authorizer.Record] decides inside the commit that writes the call and the
+// decision, so a record never rests on a policy that had moved. A policy that
+// can't be read denies every call. [DecideAt] answers as of a seq, for audits.
 //
 // # Asking
 //
@@ -42,7 +55,9 @@
 // # What a harness calls
 //
 //	Policy, Resume, Explain, Diff          read
+//	NewAuthorizer, DecideAt                may it do this
 //	Activate, End, Switch, Narrow          policy and residency
+//	Rules, SetRules                        what the store's operator denies
 //	Ask, Once                              approval of one call, once
 //	Send, Claim, Interrupt                 messages to a child
 //	Settle, Close, Notices, Consume        the end of a run

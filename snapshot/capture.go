@@ -7,9 +7,11 @@
 // asked for more than was captured; package materialize turns it into a child,
 // once.
 //
-// An ordinary switch of the parent after the capture belongs to the parent's
-// future and never reaches the child. A narrowing does: materialize meets it
-// in, inside the commit.
+// Captured are the sandbox override met with its narrowings, the authority the
+// parent may hand on, the operator rules of the store, depth, and the recorded
+// defaults. An ordinary switch of the parent after the capture belongs to the
+// parent's future and never reaches the child. A narrowing does, and so does an
+// operator rule: materialize meets them in, inside the commit.
 //
 // The parent's approval policy is not read at all: no child inherits it. Every
 // child is pinned to never.
