@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -45,8 +44,7 @@ type Judgement struct {
 type Authorizer struct {
 	s       *eventlog.Store
 	session uuid.UUID
-	mu      sync.Mutex // one compilation at a time
-	last    atomic.Pointer[compiled]
+	last    atomic.Pointer[compiled] // no lock: a commit may need it too, and compiling twice does no harm
 }
 
 // compiled is a policy ready for decisions, and the state it was read from.
@@ -107,8 +105,6 @@ func (a *Authorizer) compiled(policyHead, rulesHead uint64, read func() (Effecti
 	if c := a.last.Load(); c != nil && c.policyHead == policyHead && c.rulesHead == rulesHead && c.failure == nil {
 		return c, nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	c := &compiled{policyHead: policyHead, rulesHead: rulesHead}
 	e, rules, err := read()
 	if err == nil {
