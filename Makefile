@@ -24,8 +24,8 @@ lint: ## formatting and vet
 fmt:
 	gofmt -w .
 
-bench: ## first figures: appends by 1, 64 and 512 children, policy by log length
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./eventlog ./replay
+bench: ## first figures: appends by 1, 64 and 512 children, policy by log length, a decision
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./eventlog ./replay ./policy
 
 torture: ## the long forms: every test without -short, and each fuzzer for a while
 	$(GO) test -count=1 -timeout 60m ./...
