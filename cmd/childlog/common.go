@@ -275,8 +275,11 @@ func approvalsText(a policy.Approval) term.Text {
 
 // where names an origin as seen from a session.
 func where(o policy.Origin, from uuid.UUID) string {
-	if o.Session == from {
+	switch o.Session {
+	case from:
 		return fmt.Sprintf("seq %d", o.Seq)
+	case eventlog.StoreSession:
+		return fmt.Sprintf("seq %d of the store", o.Seq)
 	}
 	return fmt.Sprintf("seq %d of %s", o.Seq, o.Session)
 }

@@ -17,11 +17,10 @@ import (
 
 func newDelegateCmd(a *app) *cobra.Command {
 	var (
-		defaults                  defaultFlags
-		r                         materialize.Request
-		parent, id, cwd, provider string
-		outOfProcess              bool
-		epoch                     uint64
+		defaults defaultFlags
+		flags    childFlags
+		parent   string
+		epoch    uint64
 	)
 	cmd := &cobra.Command{
 		Use:     "delegate --parent ID",
@@ -38,6 +37,13 @@ with the one in force (--default-sandbox, CHILDLOG_DEFAULT_SANDBOX). Approvals
 are never inherited: every child is pinned to never, which means never ask,
 always reject. What the parent switches later does not reach the child.
 
+What the child may do beside its sandbox is at most what the parent hands on.
+--request states less: a JSON document with the role, tools, denied tools, write
+scope, limits and the rest (` + "`childlog schema request`" + `). A wish beyond the
+parent is cut, and the cut is shown with its rule; where a smaller child would be
+of no use, the delegation is refused (exit 3). What a flag says must not stand in
+the document too.
+
 With --key a retry is safe: the same parent, key and request give the same child
 again; another request under the key is a conflict (exit 4).
 
@@ -45,25 +51,15 @@ again; another request under the key is a conflict (exit 4).
 that seq. Copies never bear policy.`),
 		Example: `  childlog delegate --parent 0a1b2c3d --label "collect changes"
   childlog delegate --parent 0a1b2c3d --key "run 4, call 7" --json
+  childlog delegate --parent 0a1b2c3d --role explore --write-scope docs
+  childlog delegate --parent 0a1b2c3d --request worker.json
   childlog delegate --parent 0a1b2c3d --fork 42 --prompt "go on from here"`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			var err error
-			if r.ID, err = parseID("--id", id); err != nil {
+			r, err := a.childRequest(cmd, &flags)
+			if err != nil {
 				return err
-			}
-			if err := oneOf("--mode", r.Mode, eventlog.ModeOneShot, eventlog.ModeContinuable); err != nil {
-				return err
-			}
-			if r.Workspace, err = directory(cwd); err != nil {
-				return err
-			}
-			if outOfProcess && provider == "" {
-				return usagef("--out-of-process needs the name of the --provider")
-			}
-			if provider != "" {
-				r.Provider = eventlog.Provider{Name: provider, InProcess: !outOfProcess}
 			}
 			return a.write(ctx, func(s *eventlog.Store) error {
 				pid, err := resolve(ctx, s, parent)
@@ -74,37 +70,34 @@ that seq. Copies never bear policy.`),
 				if err != nil {
 					return err
 				}
+				if r.Inspection, err = flags.inspect(ctx, s, pid); err != nil {
+					return err
+				}
 				made, err := materialize.Delegate(ctx, s, pid, snapshot.Options{Epoch: epoch, Present: present}, r)
+				if pid == eventlog.StoreSession {
+					err = ownSession(err)
+				}
 				if err != nil {
 					return err
 				}
-				v, err := created(s, made)
+				c, err := created(s, made)
 				if err != nil {
 					return err
 				}
-				v.Captured, err = captured(ctx, s, &made.Policy)
+				c.Captured, err = captured(ctx, s, &made.Policy)
 				if err != nil {
 					return err
 				}
+				v := wire.DelegatedOf(c, &made.Policy)
 				return a.show(v, func() { a.delegated(&v, &made) })
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&parent, "parent", "", "the session that delegates (required)")
-	f.StringVar(&r.Label, "label", "", "a name for people")
-	f.StringVar(&r.Key, "key", "", "idempotency key, unique for the parent: a retry finds its child")
-	f.StringVar(&r.Mode, "mode", eventlog.ModeContinuable, "one-shot (settling closes it) or continuable (takes follow-ups)")
-	f.Uint64Var(&r.Fork, "fork", 0, "begin with the parent's conversation up to this seq of its log")
-	f.StringVar(&id, "id", "", "the child's id, a UUID (default: a random one)")
-	f.StringVar(&cwd, "cwd", "", "the child's working directory (default: the parent's); it never moves a captured root")
-	f.StringVar(&r.ToolCall, "tool-call", "", "the parent's tool call that delegates")
-	f.StringVar(&r.Prompt, "prompt", "", "the task, kept with the receipt")
 	f.Uint64Var(&epoch, "epoch", 0, "the parent's activation; refused once another superseded it")
-	f.StringVar(&provider, "provider", "", "what runs the child (default: this process)")
-	f.BoolVar(&outOfProcess, "out-of-process", false, "the provider keeps its own policy: recorded, not enforced; one-shot only")
+	flags.add(cmd)
 	defaults.add(cmd)
-	complete(cmd, "mode", eventlog.ModeOneShot, eventlog.ModeContinuable)
 	_ = cmd.MarkFlagRequired("parent") // fails for a flag that does not exist
 	return cmd
 }
@@ -124,7 +117,7 @@ func captured(ctx context.Context, s *eventlog.Store, e *replay.Effective) (*wir
 	return c, nil
 }
 
-func (a *app) delegated(v *wire.Created, made *materialize.Session) {
+func (a *app) delegated(v *wire.Delegated, made *materialize.Session) {
 	verb := "child "
 	if v.Existing {
 		verb = "child exists under this key, nothing was written: "
@@ -135,6 +128,20 @@ func (a *app) delegated(v *wire.Created, made *materialize.Session) {
 		what = term.Plain(fmt.Sprintf("no override: the parent had none at seq %d, so the default recorded at creation counts", v.Captured.Seq))
 	}
 	a.policyRows(&made.Policy, term.Row{Name: "captured", Value: what})
+	g := made.Policy.Granted
+	a.out.Println()
+	if len(g.Cuts) == 0 {
+		a.out.Println(term.Dim("cut: "), term.Plain("nothing, the child has what was asked for"))
+	} else {
+		a.out.Println(term.Dim("cut, from what was asked for:"))
+		a.cutTable(g.Cuts, "ASKED", "GRANTED")
+	}
+	for _, x := range g.Relied {
+		a.out.Println(term.Dim("relied on the explicit grant "), explicitText(x), term.Dim(", issued at ", where(x.Issuer, made.ID)))
+	}
+	a.out.Println()
+	a.out.Println(term.Dim("fingerprint of the grant:"))
+	a.out.Wrap(2, term.Plain(v.Fingerprint.Line))
 	a.out.Println()
 	a.out.Println(term.Dim("for the model:"))
 	a.out.Wrap(2, term.Plain(v.RuntimeContext))

@@ -10,6 +10,7 @@ import (
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
+	"childlog/materialize"
 	"childlog/policy"
 )
 
@@ -105,10 +106,46 @@ func classify(err error) failure {
 	if fe := (*eventlog.FencedError)(nil); errors.As(err, &fe) {
 		f.hint = fencedHint(fe, f.hint)
 	}
+	f.hint = authorityHint(err, f.hint)
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		f.hint = h.hint
 	}
 	return f
+}
+
+// authorityHint fits the ways in which a delegation is refused.
+func authorityHint(err error, hint string) string {
+	if re := (*policy.RefusedError)(nil); errors.As(err, &re) {
+		switch re.Rule {
+		case policy.RuleSpawn, policy.RuleMaxChildren:
+			return "nothing was made; delegate from a session that may, `childlog policy` shows which of its limits stands in the way"
+		case policy.RuleCapability:
+			return "nothing was made; the parent needs the capability subagents for that contract, or leave the merge policy out"
+		case policy.RuleProviderList:
+			return "nothing was made; name a provider of the list"
+		}
+		return "nothing was made; ask for less, or delegate from a parent that can hand it on (`childlog policy` shows what it hands on)"
+	}
+	if ue := (*policy.UnknownRoleError)(nil); errors.As(err, &ue) {
+		var names []string
+		for _, r := range policy.Roles() {
+			names = append(append(names, string(r)), r.Aliases()...)
+		}
+		return "nothing was written; roles and their other names: " + strings.Join(names, ", ")
+	}
+	if le := (*materialize.LockdownError)(nil); errors.As(err, &le) {
+		return "nothing was made; a child may not hold tools that edit its own prompt: build it without them"
+	}
+	return hint
+}
+
+// ownSession says of an error that it was the store's own session that was
+// asked for something that only an agent's has.
+func ownSession(err error) error {
+	if err == nil {
+		return nil
+	}
+	return withHint(err, "the store's own session holds the operator rules; `childlog rules show` prints them")
 }
 
 // fencedHint: nobody else need hold the session.

@@ -84,11 +84,14 @@ var (
 	kinds    = []string{eventlog.KindRoot, eventlog.KindChild, eventlog.KindStub}
 )
 
-// allRows reads every row, in the order of creation and then of ids.
+// allRows reads the row of every agent's session, in the order of creation and
+// then of ids. The store's own session is no agent.
 func allRows(ctx context.Context, s *eventlog.Store) ([]eventlog.Row, error) {
 	var rows []eventlog.Row
 	err := s.EachRow(ctx, func(r *eventlog.Row) (bool, error) {
-		rows = append(rows, *r)
+		if r.Session != eventlog.StoreSession {
+			rows = append(rows, *r)
+		}
 		return true, nil
 	})
 	slices.SortFunc(rows, func(x, y eventlog.Row) int {

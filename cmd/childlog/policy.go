@@ -30,6 +30,11 @@ the same answer. Nothing is written.
 The bound is the widest the session may ever be again: what its delegation
 captured, met with every narrowing since. --at shows the policy as of a seq.
 
+The grant is what it may do beside the sandbox, each field with the rule that
+gave it its value. "hands on" is what its children can get at most. Roots follow
+the operator rules that the store has at each decision; children those of their
+capture.
+
 Approvals "never" means never ask, always reject. It does not mean that no
 approval is needed.
 
@@ -53,7 +58,9 @@ narrowed it, there is no answer and nothing may be granted (exit 6).`),
 				if row, err := s.Row(id); err == nil {
 					label = row.Label
 				}
-				e, err = replay.Policy(cmd.Context(), s, id, at)
+				if e, err = replay.Policy(cmd.Context(), s, id, at); id == eventlog.StoreSession {
+					err = ownSession(err)
+				}
 				return err
 			})
 			if err != nil {
@@ -71,6 +78,15 @@ narrowed it, there is no answer and nothing may be granted (exit 6).`),
 
 // policyRows prints a policy for people; extra is a row to add, if it has a name.
 func (a *app) policyRows(e *replay.Effective, extra term.Row) {
+	rows := append(sandboxRows(e, extra), grantRows(e)...)
+	for _, f := range e.Findings {
+		rows = append(rows, term.Row{Name: "finding", Value: term.Cat(term.Warn(f.Code), term.Plain(fmt.Sprintf(" at seq %d: %s", f.Seq, f.Detail)))})
+	}
+	a.out.Rows(rows...)
+}
+
+// sandboxRows are what a session is and what its sandbox and approvals are.
+func sandboxRows(e *replay.Effective, extra term.Row) []term.Row {
 	v := e.Sandbox.Value.Canonical()
 	rows := []term.Row{{Name: "kind", Value: kindText(e)}}
 	if extra.Name != "" {
@@ -102,11 +118,7 @@ func (a *app) policyRows(e *replay.Effective, extra term.Row) {
 	if e.Defaults.Approvals.Effective() == policy.Never {
 		def = term.Cat(def, term.Plain(" (", shortMeaning(policy.Never), ")"))
 	}
-	rows = append(rows, term.Row{Name: "default", Value: def, Note: term.Dim("recorded at ", where(e.DefaultsBy.Origin, e.Session))})
-	for _, f := range e.Findings {
-		rows = append(rows, term.Row{Name: "finding", Value: term.Cat(term.Warn(f.Code), term.Plain(fmt.Sprintf(" at seq %d: %s", f.Seq, f.Detail)))})
-	}
-	a.out.Rows(rows...)
+	return append(rows, term.Row{Name: "default", Value: def, Note: term.Dim("recorded at ", where(e.DefaultsBy.Origin, e.Session))})
 }
 
 // kindText says what a session is, marks that lower its authority included.

@@ -34,7 +34,8 @@ Differences to the present are reported as drift and have no effect: another
 default in force, or a parent that has since tightened. To go on, activate.
 
 Refused (exit 3): a caller that is not the recorded parent, one-shot children,
-closed sessions, evidence, and any wish for another role or policy: re-delegate.
+closed sessions, evidence, and another --role than the recorded one:
+re-delegate.
 Refused (exit 6): a damaged log, or one that a newer version wrote.
 
 With --know only these event types of a harness's own are known; any other,
@@ -63,6 +64,9 @@ unless marked ignorable, refuses the resume.`),
 					return err
 				}
 				if res, err = replay.Resume(ctx, s, r); err != nil {
+					if id == eventlog.StoreSession {
+						err = ownSession(err)
+					}
 					return err
 				}
 				v = wire.ResumptionOf(&res)
@@ -77,7 +81,7 @@ unless marked ignorable, refuses the resume.`),
 	}
 	caller.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&role, "role", "", "a wish for another role; always refused: re-delegate")
+	f.StringVar(&role, "role", "", "the role to resume it in; another than the recorded one is refused: re-delegate")
 	f.StringSliceVar(&known, "know", nil, "types of open families that the harness knows (default: it takes any)")
 	defaults.add(cmd)
 	return cmd

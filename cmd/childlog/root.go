@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/manifest"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
@@ -17,6 +20,7 @@ func newRootCmd(a *app) *cobra.Command {
 		sandbox                             sandboxFlags
 		defaults                            defaultFlags
 		approvals, label, external, cwd, id string
+		profile                             string
 		maxDepth                            int
 		claimed                             bool
 	)
@@ -37,10 +41,15 @@ CHILDLOG_DEFAULT_APPROVALS, else read-only and ask.
 is recorded absolute and with links resolved. Without it no directory is
 recorded, and workspace-write permits only what --writable-root adds.
 
+--profile states, as a JSON document, what the root may do and hand on beside
+its sandbox, and for whom it works (` + "`childlog schema profile`" + `). Without it
+a root holds everything beside the sandbox.
+
 --claimed makes a stub: it stands for a parent that lives in another system.
 Its policy is a claim that nobody checked, and is marked so.`),
 		Example: `  childlog root --sandbox workspace-write --cwd . --label "release notes"
   childlog root --default-sandbox workspace-write --approvals never --cwd /srv
+  childlog root --profile coordinator.json --cwd /srv
   childlog root --claimed --external codex:thread-17`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,6 +81,9 @@ Its policy is a claim that nobody checked, and is marked so.`),
 			if r.Workspace, err = directory(cwd); err != nil {
 				return err
 			}
+			if r.Profile, err = a.profile(cmd.Context(), profile); err != nil {
+				return err
+			}
 			return a.write(cmd.Context(), func(s *eventlog.Store) error {
 				made, err := materialize.Root(cmd.Context(), s, r)
 				if err != nil {
@@ -95,11 +107,28 @@ Its policy is a claim that nobody checked, and is marked so.`),
 	f.StringVar(&label, "label", "", "a name for people")
 	f.StringVar(&external, "external", "", "another system's id of this session, as SYSTEM:ID; both name it from then on")
 	f.StringVar(&cwd, "cwd", "", "the workspace directory")
+	f.StringVar(&profile, "profile", "", "what it may do and hand on, a JSON document: a file, or - for stdin")
 	f.IntVar(&maxDepth, "max-depth", materialize.DefaultMaxDepth, "how many delegations may follow one below the other, at most 8")
 	f.BoolVar(&claimed, "claimed", false, "a stub for a parent outside the store; its policy is a claim")
 	f.StringVar(&id, "id", "", "the new session's id, a UUID (default: a random one)")
 	complete(cmd, "approvals", string(policy.Never), string(policy.Ask))
 	return cmd
+}
+
+// profile reads what a root may do; nil if nothing was named.
+func (a *app) profile(ctx context.Context, name string) (*materialize.Profile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	doc, err := a.document(ctx, name, manifest.MaxDocument)
+	if err != nil {
+		return nil, err
+	}
+	p, err := manifest.ParseProfile(doc)
+	if err != nil {
+		return nil, withHint(fmt.Errorf("--profile: %w", err), "nothing was written; `childlog schema profile` describes the document")
+	}
+	return p, nil
 }
 
 // created renders a creation; what was captured is the caller's to add.

@@ -112,6 +112,7 @@ func (a *app) commands() []*cobra.Command {
 		newResumeCmd(a),
 		newExplainCmd(a),
 		newDiffCmd(a),
+		newRulesCmd(a),
 		newScopeCmd(a),
 		newSchemaCmd(a),
 		newVerifyCmd(a),

@@ -51,6 +51,9 @@ For its events see log, for its policy alone policy.`),
 				if v.Inbox, err = messages(ctx, s, id, row.Inbox); err != nil {
 					return err
 				}
+				if id == eventlog.StoreSession {
+					return nil // it holds none
+				}
 				if e, policyErr = replay.Policy(ctx, s, id, 0); policyErr != nil {
 					text := policyErr.Error()
 					v.PolicyError = &text
@@ -70,9 +73,15 @@ For its events see log, for its policy alone policy.`),
 
 func (a *app) detail(v *wire.Detail, row *eventlog.Row, e *replay.Effective) {
 	a.out.Println(term.Bold(v.Session.Session), term.Plain("  ", quoted(row.Label)))
-	if v.Policy != nil {
+	switch {
+	case v.Policy != nil:
 		a.policyRows(e, term.Row{Name: "status", Value: term.Bold(v.Status)})
-	} else {
+	case v.PolicyError == nil:
+		a.out.Rows(
+			term.Row{Name: "kind", Value: term.Plain("the store's own session: no agent, and without a policy")},
+			term.Row{Name: "rules", Value: term.Plain("`childlog rules show`")},
+		)
+	default:
 		a.out.Rows(
 			term.Row{Name: "kind", Value: term.Plain(v.Kind)},
 			term.Row{Name: "status", Value: term.Bold(v.Status)},

@@ -58,14 +58,15 @@ func newStatsCmd(a *app) *cobra.Command {
 		Long: long(`
 Count what the store holds and what it takes on disk. index_lag is how many
 frames the index does not cover yet: they are read from the journal when a
-command starts, so a lag costs time and changes no answer.`),
+command starts, so a lag costs time and changes no answer. The store's own
+session, which holds the operator rules, is not counted among the sessions.`),
 		Example: `  childlog stats
   childlog stats --json`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var v wire.Stats
 			err := a.read(cmd.Context(), func(s *eventlog.Store) error {
-				st, err := s.Stats()
+				st, err := access.Stats(s)
 				v = statsOf(s.Identity(), s.Dir(), st)
 				return err
 			})

@@ -22,8 +22,9 @@ func newTreeCmd(a *app) *cobra.Command {
 		Short:   "Show who delegated to whom, under which policy",
 		Long: long(`
 Show the sessions as trees of delegations, each with its status and its
-effective sandbox and approvals; with ID only that session and what lies below
-it. The policies are read from the logs.
+effective sandbox, approvals and grant (role, files and shell; of a root without
+a profile none is shown); with ID only that session and what lies below it. The
+policies are read from the logs.
 
 An imported session is marked evidence: it is never authority. A child whose
 parent is not in this store stands as a tree of its own, with a note.`),
@@ -140,6 +141,13 @@ func (n *node) wire(boot uuid.UUID) wire.Node {
 	}
 	sandbox, approvals := wire.SandboxOf(n.policy.Sandbox.Value.Canonical()), string(n.policy.Approvals)
 	out.Sandbox, out.Approvals = &sandbox, &approvals
+	if role := string(n.policy.Choices.Role); role != "" {
+		out.Role = &role
+	}
+	if wire.Stated(&n.policy) {
+		grant := wire.HalfOf(n.policy.Authority.Own).Grant
+		out.Grant = &grant
+	}
 	return out
 }
 
@@ -165,8 +173,9 @@ func (a *app) tree(nodes []node, boot uuid.UUID, short ids) {
 			orphans++
 			name = term.Cat(name, term.Warn(" *"))
 		}
-		sandbox, approvals := term.Bad("unreadable"), term.Bad("nothing is granted")
+		sandbox, approvals, grant := term.Bad("unreadable"), term.Bad("nothing is granted"), term.Text(nil)
 		if n.err == nil {
+			grant = grantShort(&n.policy)
 			sandbox, approvals = sandboxText(n.policy.Sandbox.Value), term.Plain(string(n.policy.Approvals))
 			never = never || n.policy.Approvals == policy.Never
 			if !n.policy.Enforced() {
@@ -176,11 +185,11 @@ func (a *app) tree(nodes []node, boot uuid.UUID, short ids) {
 				sandbox = term.Cat(sandbox, term.Dim(", claimed"))
 			}
 		}
-		rows[i] = []term.Text{name, term.Plain(short.of(n.row.Session)), statusOf(&n.row, boot), sandbox, approvals,
+		rows[i] = []term.Text{name, term.Plain(short.of(n.row.Session)), statusOf(&n.row, boot), sandbox, approvals, grant,
 			term.Plain(fmt.Sprint(n.row.Depth)), term.Plain(grouped(n.row.Head))}
 	}
 	a.out.Table([]term.Column{{Title: "LABEL", Min: 16}, {Title: "SESSION", Drop: 1}, {Title: "STATUS"}, {Title: "SANDBOX", Min: 18},
-		{Title: "APPROVALS"}, {Title: "DEPTH", Right: true, Drop: 3}, {Title: "SEQ", Right: true, Drop: 2}}, rows)
+		{Title: "APPROVALS"}, {Title: "GRANT", Min: 10}, {Title: "DEPTH", Right: true, Drop: 3}, {Title: "SEQ", Right: true, Drop: 2}}, rows)
 	if never {
 		a.neverLegend(string(policy.Never))
 	}

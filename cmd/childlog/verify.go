@@ -132,13 +132,20 @@ func findingOf(kind string, session uuid.UUID, err error) wire.Finding {
 	return wire.FindingOf(f)
 }
 
-// checkPolicies rebuilds the policy of every session, or of one.
+// checkPolicies rebuilds the policy of every session, or of one; of the store's
+// own, which has none, the rules.
 func checkPolicies(ctx context.Context, s *eventlog.Store, only uuid.UUID, v *wire.Verified) error {
 	return s.EachRow(ctx, func(r *eventlog.Row) (bool, error) {
 		if only != uuid.Nil && r.Session != only {
 			return true, nil
 		}
-		e, err := replay.Policy(ctx, s, r.Session, 0)
+		var e replay.Effective
+		var err error
+		if r.Session == eventlog.StoreSession {
+			_, err = replay.Rules(ctx, s)
+		} else {
+			e, err = replay.Policy(ctx, s, r.Session, 0)
+		}
 		if errors.Is(err, context.Canceled) {
 			return false, err
 		}

@@ -81,11 +81,22 @@ func Reindex(ctx context.Context, p Place) (eventlog.Identity, eventlog.Stats, e
 		return eventlog.Identity{}, stats, err
 	}
 	var id eventlog.Identity
-	err = Read(ctx, p, func(s *eventlog.Store) error {
+	err = Read(ctx, p, func(s *eventlog.Store) (err error) {
 		id = s.Identity()
-		return nil
+		stats, err = Stats(s)
+		return err
 	})
 	return id, stats, err
+}
+
+// Stats describes a store. Its own session is no agent, and is not counted
+// among the sessions; its events are.
+func Stats(s *eventlog.Store) (eventlog.Stats, error) {
+	stats, err := s.Stats()
+	if _, rowErr := s.Row(eventlog.StoreSession); rowErr == nil && stats.Sessions > 0 {
+		stats.Sessions--
+	}
+	return stats, err
 }
 
 // Exists reports whether anything of a store is there.

@@ -45,13 +45,15 @@ type Resumption struct {
 	Conversation   Range      `json:"conversation"`
 	Skipped        []Skipped  `json:"skipped"`
 	RuntimeContext string     `json:"runtime_context"`
+	Manifest       Manifest   `json:"manifest"`
 }
 
 // ResumptionOf converts a resumption; the inbox is the caller's to add.
 func ResumptionOf(r *replay.Resumption) Resumption {
 	out := Resumption{Session: r.Row.Session.String(), Policy: PolicyOf(&r.Policy), Head: Head{r.Row.Head, Hex(r.Row.Hash)}, Status: r.Status,
 		LastActivity: Time(r.Row.LastActivity()), Epoch: r.Row.Epoch, Drift: []Drift{}, OpenCalls: OpenCallsOf(r.OpenCalls), Inbox: []Message{},
-		Steps: r.Steps, Conversation: Range{max(1, r.Row.CompactedSeq), r.Row.Head}, Skipped: []Skipped{}, RuntimeContext: r.Context}
+		Steps: r.Steps, Conversation: Range{max(1, r.Row.CompactedSeq), r.Row.Head}, Skipped: []Skipped{}, RuntimeContext: r.Context,
+		Manifest: ManifestOf(&r.Policy)}
 	for _, d := range r.Drift {
 		out.Drift = append(out.Drift, Drift(d))
 	}
@@ -95,9 +97,11 @@ type Narrowed struct {
 	Session string   `json:"session"`
 	Seq     uint64   `json:"seq"`
 	Changed bool     `json:"changed"`
-	Before  *Sandbox `json:"before"` // null: the policy can't be read
+	Before  *Sandbox `json:"before"` // null: the policy was not read
 	After   *Sandbox `json:"after"`
+	Lost    []Cut    `json:"lost"`    // of the authority's own half
 	Skipped *string  `json:"skipped"` // why nothing was written
+	Unread  bool     `json:"unread"`  // written without reading the policy, which a newer version wrote
 }
 
 // Closed is something that a crash had left open.

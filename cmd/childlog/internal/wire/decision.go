@@ -62,9 +62,12 @@ func DecisionOf(d policy.Decision) Decision {
 }
 
 func denialOf(d policy.Denial) Denial {
-	kind := d.Origin.Kind
-	if kind == "" {
-		kind = policy.OriginNone
+	return Denial{Code: string(d.Code), Rule: optional(string(d.Rule)), Origin: ruleOriginOf(d.Origin)}
+}
+
+func ruleOriginOf(o policy.RuleOrigin) RuleOrigin {
+	if o.Kind == "" {
+		o.Kind = policy.OriginNone
 	}
-	return Denial{Code: string(d.Code), Rule: optional(string(d.Rule)), Origin: RuleOrigin{Kind: string(kind), Event: originOf(d.Origin.At)}}
+	return RuleOrigin{Kind: string(o.Kind), Event: originOf(o.At)}
 }

@@ -48,11 +48,18 @@ type Derived struct {
 
 // DerivedOf converts a derivation.
 func DerivedOf(d policy.Derived) Derived {
-	c := d.Choices
 	return Derived{
 		Ceiling: AuthorityOf(d.Ceiling), Requested: AuthorityOf(d.Requested), Granted: AuthorityOf(d.Granted), Cuts: CutsOf(d.Cuts),
-		Choices:     Choices{Role: string(c.Role), Model: optional(c.Model), Provider: optional(c.Provider), Effort: optional(c.Effort), Background: c.Background},
+		Choices:     choicesOf(d.Choices),
 		MergePolicy: optional(string(d.Merge)), Relied: ExplicitGrantsOf(d.Relied),
-		Fingerprint: Fingerprint{Line: d.Fingerprint.Line, SHA256: d.Fingerprint.String()},
+		Fingerprint: fingerprintOf(d.Fingerprint),
 	}
+}
+
+func choicesOf(c policy.Choices) Choices {
+	return Choices{Role: string(c.Role), Model: optional(c.Model), Provider: optional(c.Provider), Effort: optional(c.Effort), Background: c.Background}
+}
+
+func fingerprintOf(f policy.Fingerprint) Fingerprint {
+	return Fingerprint{Line: f.Line, SHA256: f.String()}
 }

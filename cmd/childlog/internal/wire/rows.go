@@ -54,6 +54,8 @@ type Node struct {
 	Orphan    bool     `json:"orphan"`
 	Sandbox   *Sandbox `json:"sandbox"`
 	Approvals *string  `json:"approvals"`
+	Role      *string  `json:"role"`  // null: none was stated
+	Grant     *Grant   `json:"grant"` // null: a root without a profile, or evidence
 	Error     *string  `json:"error"`
 }
 

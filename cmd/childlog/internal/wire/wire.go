@@ -165,6 +165,7 @@ type Policy struct {
 	Bound         TracedSandbox   `json:"bound"`
 	Explicit      bool            `json:"explicit"`
 	Defaults      Defaults        `json:"defaults"`
+	Authority     *Held           `json:"authority"` // null: evidence
 	Receipt       *Receipt        `json:"receipt"`
 	PolicySeqs    []uint64        `json:"policy_seqs"`
 	Findings      []PolicyFinding `json:"findings"`
@@ -176,9 +177,9 @@ func PolicyOf(e *replay.Effective) Policy {
 	p := Policy{Session: e.Session.String(), Seq: e.Seq, Kind: e.Kind, Evidence: e.Evidence, Claimed: e.Claimed(), Enforced: e.Enforced(),
 		Parent: ID(e.Parent), ParentSeq: e.ParentSeq, Root: e.Root.String(), Depth: e.Depth, MaxDepth: e.MaxDepth, Mode: e.Mode,
 		WorkspaceRoot: optional(e.WorkspaceRoot), Sandbox: tracedOf(e.Sandbox), Bound: tracedOf(e.Bound), Explicit: e.Explicit,
-		Approvals:  Approvals{Policy: string(e.Approvals), Recorded: string(e.ApprovalRaw), Meaning: e.Approvals.Meaning(), Cause: CauseOf(e.ApprovalBy)},
-		Defaults:   Defaults{Sandbox: SandboxOf(e.Defaults.Sandbox), Approvals: string(e.Defaults.Approvals), Origin: by.Origin},
-		PolicySeqs: e.Seqs(), Findings: []PolicyFinding{}}
+		Approvals: Approvals{Policy: string(e.Approvals), Recorded: string(e.ApprovalRaw), Meaning: e.Approvals.Meaning(), Cause: CauseOf(e.ApprovalBy)},
+		Defaults:  Defaults{Sandbox: SandboxOf(e.Defaults.Sandbox), Approvals: string(e.Defaults.Approvals), Origin: by.Origin},
+		Authority: HeldOf(e), PolicySeqs: e.Seqs(), Findings: []PolicyFinding{}}
 	if e.Provider.Name != "" {
 		p.Provider = &Provider{Name: e.Provider.Name, InProcess: e.Provider.InProcess}
 	}
