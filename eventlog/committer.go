@@ -268,7 +268,7 @@ func (u *unit) wait(ctx context.Context) ([]Result, error) {
 // packages write closed families; via fixes which of them, and with which
 // sources. A harness appends with Append.
 func (s *Store) Transact(ctx context.Context, via Entry, plan Plan) ([]Result, error) {
-	if plan == nil || via == entryHarness || via > EntryImport {
+	if plan == nil || via == entryHarness || via > EntryStore {
 		return nil, invalidf("transact: no entry point %d", via)
 	}
 	u := &unit{via: via, plan: plan}
