@@ -30,6 +30,13 @@ const (
 	SourceImport     Source = "import"     // read from a foreign log: evidence
 )
 
+// Sources of authority, which events record by rule and origin instead.
+const (
+	SourceProfile  Source = "profile"  // what a root was given when it was made
+	SourceRole     Source = "role"     // the preset of a role, applied by a receipt
+	SourceOperator Source = "operator" // a rule bound to the store
+)
+
 // Cause is the event that set a value, and its kind.
 type Cause struct {
 	Source Source

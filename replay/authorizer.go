@@ -38,6 +38,18 @@ type Judgement struct {
 	CallSeq, DecisionSeq uint64 // of what was recorded, 0 if nothing was
 }
 
+// Decider says who decided: the pin of a child, whoever gave the allowed-once
+// that was relied on, else a rule.
+func (j *Judgement) Decider() eventlog.Decider {
+	switch {
+	case j.Rule == policy.RuleApprovalPin:
+		return eventlog.DeciderPin
+	case j.Grant != nil:
+		return j.Grant.Decider
+	}
+	return eventlog.DeciderRule
+}
+
 // Authorizer decides the calls of one session. It compiles the policy once and
 // again only after the session, or for a root the store's rules, changed. It
 // may be used by any number of goroutines and needs no closing.

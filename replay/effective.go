@@ -47,6 +47,7 @@ type Effective struct {
 	ParentSeq  uint64 // of the capture
 	ReceiptSeq uint64 // of delegation/granted, 0 for roots
 	BornSeq    uint64 // the seq from which the policy is whole: a child's pin, else 1
+	WholeSeq   uint64 // the last event of its creation: a root's override stated there included
 	Receipt    eventlog.Hash
 	Findings   []Finding
 

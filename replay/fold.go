@@ -38,7 +38,7 @@ func foldRow(events []eventlog.Event, row *eventlog.Row, at uint64) (Effective, 
 		e.Seq = row.Head
 		return e, nil
 	case at > row.Head:
-		return Effective{}, fmt.Errorf("%w: session %s has no seq %d, its head is %d", eventlog.ErrNotFound, row.Session, at, row.Head)
+		return Effective{}, noSeq(row.Session, at, row.Head)
 	case at < e.BornSeq:
 		return Effective{}, fmt.Errorf("%w: seq %d lies inside the delegation; the policy is whole from seq %d on", eventlog.ErrInvalid, at, e.BornSeq)
 	}
@@ -50,6 +50,10 @@ func foldRow(events []eventlog.Event, row *eventlog.Row, at uint64) (Effective, 
 		e.Seq = at
 	}
 	return e, err
+}
+
+func noSeq(session uuid.UUID, seq, head uint64) error {
+	return fmt.Errorf("%w: session %s has no seq %d, its head is %d", eventlog.ErrNotFound, session, seq, head)
 }
 
 // Fold computes the effective policy from a log's policy-bearing events, in
@@ -410,5 +414,11 @@ func (f *folder) finish() (Effective, error) {
 	e.Sandbox, e.Bound, e.Explicit = e.ledger.Effective(), e.ledger.Bound(), e.ledger.Explicit()
 	e.Approvals, e.ApprovalRaw, e.ApprovalBy = e.approvals.Effective()
 	e.Authority, e.Causes = e.authority.Effective(), e.authority.Causes()
+	e.WholeSeq = e.BornSeq
+	for i := range e.events { // what was stated with the creation of a root shares its frame
+		if ev := &e.events[i]; e.Kind != eventlog.KindChild && !e.Evidence && ev.Position == e.events[0].Position {
+			e.WholeSeq = ev.Seq
+		}
+	}
 	return e, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 
 	"childlog/eventlog"
 	"childlog/policy"
@@ -144,7 +143,7 @@ func (c *compiled) events(v *eventlog.View, row *eventlog.Row, out *Judgement, r
 	}
 	d := eventlog.Decision{Session: row.Session, Root: row.Root, Epoch: r.Epoch, Receipt: c.e.Receipt, Call: r.Call.ID, Tool: out.Tool,
 		ArgsAfter: eventlog.CommitArgs(salt, args), TargetCount: uint64(len(texts.Targets)), Targets: eventlog.CommitArgs(salt, targets),
-		Verdict: out.Verdict, Code: out.Code, Rule: out.Rule, Origin: out.Origin, Also: out.AlsoDeniedBy, Decider: eventlog.DeciderRule, Ref: r.Ref,
+		Verdict: out.Verdict, Code: out.Code, Rule: out.Rule, Origin: out.Origin, Also: out.AlsoDeniedBy, Ref: r.Ref,
 		EvaluatedSeq: out.EvaluatedSeq, Policy: c.digest, EvaluatedMS: uint64(max(0, out.Moment.NowMS)), Steps: out.Moment.Steps, Engine: policy.EngineVersion,
 		Enforcement: eventlog.Enforced}
 	if d.ArgsBefore = d.ArgsAfter; before != nil {
@@ -158,11 +157,8 @@ func (c *compiled) events(v *eventlog.View, row *eventlog.Row, out *Judgement, r
 	if r.Advisory || !c.e.Enforced() {
 		d.Enforcement = eventlog.Advisory
 	}
-	switch {
-	case out.Rule == policy.RuleApprovalPin:
-		d.Decider = eventlog.DeciderPin
-	case out.Grant != nil:
-		d.Decider, d.Ask = out.Grant.Decider, out.Grant.Ask
+	if d.Decider = out.Decider(); out.Grant != nil {
+		d.Ask = out.Grant.Ask
 	}
 	facts, err := d.Facts()
 	if err != nil {
@@ -220,44 +216,6 @@ func (a *Authorizer) admitted(ctx context.Context, r *CallRequest) ([]string, er
 			}
 		}
 		from = page.Next
-	}
-	return out, nil
-}
-
-// Recorded is a decision as it stands in a log, with the texts beside it.
-type Recorded struct {
-	eventlog.Decision
-	Seq     uint64
-	Targets []string // nil if the texts are gone
-	Outside []policy.OutsidePath
-	Given   string // the tool's name as given
-}
-
-// ReadDecision reads the decision at a seq. Errors: ErrNotFound: there is no
-// decision; ErrCorrupt.
-func ReadDecision(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint64) (Recorded, error) {
-	page, err := s.Read(ctx, session, eventlog.ReadOptions{From: seq, To: seq, Contents: true})
-	if err != nil {
-		return Recorded{}, err
-	}
-	if len(page.Holes) > 0 {
-		return Recorded{}, page.Holes[0].Err
-	}
-	if len(page.Events) != 1 || page.Events[0].Type != eventlog.TypeToolDecision {
-		return Recorded{}, fmt.Errorf("%w: seq %d of session %s is no decision", eventlog.ErrNotFound, seq, session)
-	}
-	ev := &page.Events[0]
-	d, err := eventlog.ParseDecision(ev)
-	if err != nil {
-		return Recorded{}, err
-	}
-	out := Recorded{Decision: d, Seq: seq, Given: d.Tool.Given}
-	var texts decisionTexts
-	if ev.ContentErr == nil && json.Unmarshal(ev.Content, &texts) == nil {
-		out.Targets, out.Given = texts.Targets, texts.Tool
-		for _, o := range texts.Outside {
-			out.Outside = append(out.Outside, policy.OutsidePath(o))
-		}
 	}
 	return out, nil
 }

@@ -24,6 +24,7 @@ const (
 	exitNotFound    = 5 // or ambiguous
 	exitCorrupt     = 6 // or lost, or unverifiable
 	exitUnavailable = 7 // locked, or can't be written now
+	exitApproval    = 8 // a call needs an approval first
 	exitInterrupted = 130
 )
 
@@ -70,6 +71,12 @@ var failures = []failure{
 	{os.ErrPermission, "permission", exitUnavailable, "the store belongs to another user, or its files may not be written"},
 	{context.Canceled, "interrupted", exitInterrupted, "it was stopped by a signal"},
 }
+
+// verdict is an answer that was printed and is no failure: only its exit code is
+// left to give.
+type verdict int
+
+func (v verdict) Error() string { return fmt.Sprintf("exit code %d", int(v)) }
 
 // usageError is a command line that does not fit.
 type usageError struct{ error }
@@ -165,6 +172,9 @@ func fencedHint(fe *eventlog.FencedError, hint string) string {
 func (a *app) report(err error) int {
 	if err == nil {
 		return exitOK
+	}
+	if v := verdict(0); errors.As(err, &v) {
+		return int(v)
 	}
 	f := classify(err)
 	message := strings.TrimSpace(err.Error())

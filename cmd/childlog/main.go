@@ -8,8 +8,9 @@
 // for people and with --json also as {"error":{"code","message","hint"}} on the
 // last line. Exit codes: 0 ok, 1 other, 2 usage or invalid input, 3 refused by
 // policy, 4 conflict, 5 not found or ambiguous, 6 corrupt, lost or
-// unverifiable, 7 locked or unavailable, 130 interrupted (log -f: 0). The table
-// is in errors.go.
+// unverifiable, 7 locked or unavailable, 8 a call needs an approval, 130
+// interrupted (log -f: 0). The table is in errors.go. What check denies is an
+// answer and no failure: 3 or 8 with nothing on stderr.
 //
 // # Choices
 //
@@ -21,6 +22,14 @@
 //     be long is printed after it was given back: a slow pipe keeps nobody out.
 //   - A command without --wait still bears for a moment with readers, which
 //     come and go; a writer is reported at once.
+//   - A batch of calls to be checked is read as a whole before the store is
+//     taken, and every call of it is decided by itself. A line that holds no
+//     call is answered in its place and makes the run end with 2, which says
+//     more than a denial would; the other lines are decided all the same.
+//   - A call that is denied because nothing may be recorded any more (a closed
+//     session, another activation, an imported log, a policy that can't be read)
+//     is answered with exit 3 under --record too, with a warning that it was not
+//     recorded.
 //   - Deployment defaults in force are resolved against the workspace of the
 //     tree's root, as the recorded one was.
 //

@@ -110,6 +110,7 @@ func (a *app) commands() []*cobra.Command {
 		newLogCmd(a),
 		newPolicyCmd(a),
 		newResumeCmd(a),
+		newCheckCmd(a),
 		newExplainCmd(a),
 		newDiffCmd(a),
 		newRulesCmd(a),

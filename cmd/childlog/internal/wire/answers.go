@@ -136,47 +136,6 @@ type Consumed struct {
 	SettledSeq uint64 `json:"settled_seq"` // of the last notice taken
 }
 
-// Field is one field of a policy.
-type Field struct {
-	Field string `json:"field"`
-	Value string `json:"value"`
-	Cause
-}
-
-// Step is what one session on the way down held when it handed down.
-type Step struct {
-	Session string  `json:"session"`
-	Label   string  `json:"label"`
-	Seq     uint64  `json:"seq"`
-	Value   string  `json:"value"`
-	Cause   *Cause  `json:"cause"`
-	Note    *string `json:"note"`
-}
-
-// Explanation says why a field has its value.
-type Explanation struct {
-	Session string `json:"session"`
-	Seq     uint64 `json:"seq"`
-	Field
-	Rule   string `json:"rule"`
-	Chain  []Step `json:"chain"`
-	Change string `json:"change"`
-}
-
-// ExplanationOf converts an explanation.
-func ExplanationOf(x *replay.Explanation) Explanation {
-	out := Explanation{Session: x.Session.String(), Seq: x.Seq, Field: Field{x.Field, x.Value, CauseOf(x.By)}, Rule: x.Rule, Chain: []Step{}, Change: x.Change}
-	for _, s := range x.Chain {
-		step := Step{Session: s.Session.String(), Label: s.Label, Seq: s.Seq, Value: s.Value, Note: optional(s.Note)}
-		if s.Note == "" {
-			by := CauseOf(s.By)
-			step.Cause = &by
-		}
-		out.Chain = append(out.Chain, step)
-	}
-	return out
-}
-
 // FieldChange is a field whose value differs between two seqs.
 type FieldChange struct {
 	Field string `json:"field"`

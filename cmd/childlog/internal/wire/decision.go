@@ -1,6 +1,9 @@
 package wire
 
-import "childlog/policy"
+import (
+	"childlog/policy"
+	"childlog/replay"
+)
 
 // RuleOrigin is where a rule was stated; the event is null where none did.
 type RuleOrigin struct {
@@ -29,7 +32,7 @@ type Denial struct {
 	Origin RuleOrigin `json:"origin"`
 }
 
-// Decision is the answer to a call. Tool and paths are as in the call; what
+// Decision is the answer to a call, without the session that it is about. Tool and paths are as in the call; what
 // holds bytes that are not UTF-8 is shown with replacement characters.
 type Decision struct {
 	Verdict string `json:"verdict"`
@@ -70,4 +73,51 @@ func ruleOriginOf(o policy.RuleOrigin) RuleOrigin {
 		o.Kind = policy.OriginNone
 	}
 	return RuleOrigin{Kind: string(o.Kind), Event: originOf(o.At)}
+}
+
+// Decider says who decided: rule, pin, human or host. Ref is null without one.
+type Decider struct {
+	Kind string  `json:"kind"`
+	Ref  *string `json:"ref"`
+}
+
+// RecordedAt says where a call and its decision were recorded.
+type RecordedAt struct {
+	CallSeq     uint64 `json:"call_seq"`
+	DecisionSeq uint64 `json:"decision_seq"`
+}
+
+// Judgement is the answer to one call of a session: what check prints. Line is
+// that of a batch, left out for a single call. Change is null for a call that
+// is allowed, Failure unless the policy can't be read.
+type Judgement struct {
+	Line    uint64 `json:"line,omitzero"`
+	Session string `json:"session"`
+	Call    string `json:"call"`
+	Decision
+	Decider      Decider     `json:"decider"`
+	EvaluatedSeq uint64      `json:"evaluated_seq"`
+	Reason       string      `json:"reason"`
+	Change       *string     `json:"change"`
+	Failure      *string     `json:"failure"`
+	Recorded     *RecordedAt `json:"recorded"`
+}
+
+// JudgementOf converts a judgement on the call with the given id.
+func JudgementOf(j *replay.Judgement, call string) Judgement {
+	out := Judgement{Session: j.Session.String(), Call: call, Decision: DecisionOf(j.Decision), Decider: Decider{Kind: string(j.Decider())},
+		EvaluatedSeq: j.EvaluatedSeq, Reason: j.Decision.Reason(), Change: optional(j.Decision.Change(&j.Subject))}
+	if j.Failure != nil {
+		out.Failure = optional(j.Failure.Error())
+	}
+	if j.DecisionSeq != 0 {
+		out.Recorded = &RecordedAt{j.CallSeq, j.DecisionSeq}
+	}
+	return out
+}
+
+// BadLine answers a line of a batch that holds no call.
+type BadLine struct {
+	Line  uint64      `json:"line"`
+	Error FailureBody `json:"error"`
 }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/internal/wire"
+	"childlog/eventlog"
+	"childlog/replay"
+)
+
+func newDiffCmd(a *app) *cobra.Command {
+	var from, to uint64
+	cmd := &cobra.Command{
+		Use:     "diff ID",
+		GroupID: groupPolicy,
+		Short:   "Compare a session's policy at two points of its log",
+		Long: long(`
+Compare what a session might do as of two seqs, and name the event behind each
+change. Without --from the comparison begins where the session's creation was
+whole: at a child's approval pin, or at the last event that a root was created
+with. Without --to it ends at the head.`),
+		Example: `  childlog diff 0a1b2c3d
+  childlog diff 0a1b2c3d --from 4 --to 12 --json`,
+		Args: exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var before, after replay.Effective
+			var changes []replay.FieldChange
+			err := a.read(cmd.Context(), func(s *eventlog.Store) error {
+				id, err := resolve(cmd.Context(), s, args[0])
+				if err != nil {
+					return err
+				}
+				before, after, changes, err = replay.Diff(cmd.Context(), s, id, from, to)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			v := wire.Diff{Session: after.Session.String(), From: before.Seq, To: after.Seq, Changes: []wire.FieldChange{}}
+			for _, c := range changes {
+				v.Changes = append(v.Changes, wire.FieldChange{Field: c.Field, From: c.From, To: c.To, Cause: wire.CauseOf(c.By)})
+			}
+			return a.show(v, func() { a.diff(&v, changes) })
+		},
+	}
+	cmd.Flags().Uint64Var(&from, "from", 0, "the earlier seq (default: where its creation was whole)")
+	cmd.Flags().Uint64Var(&to, "to", 0, "the later seq (default: the head)")
+	return cmd
+}
+
+func (a *app) diff(v *wire.Diff, changes []replay.FieldChange) {
+	a.out.Println(term.Bold(v.Session), term.Plain(fmt.Sprintf("  seq %d to %d", v.From, v.To)))
+	if len(changes) == 0 {
+		a.out.Println(term.Dim("the policy is the same"))
+		return
+	}
+	rows := make([][]term.Text, len(changes))
+	shown := ""
+	for i, c := range changes {
+		shown += c.From + " " + c.To
+		rows[i] = []term.Text{term.Plain(c.Field), term.Plain(c.From), term.Bold(c.To), term.Dim(string(c.By.Source), fmt.Sprintf(", seq %d", c.By.Origin.Seq))}
+	}
+	a.out.Table([]term.Column{{Title: "FIELD"}, {Title: "FROM", Min: 12}, {Title: "TO", Min: 12}, {Title: "BY", Drop: 1}}, rows)
+	a.neverLegend(shown)
+}
