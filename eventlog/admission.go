@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -32,6 +33,8 @@ func (st *stage) authorize(via Entry, batches []Batch, events [][]pending, befor
 			err = st.authorizeImport(id, events[i], before[i], taken)
 		case EntryOperator, EntryRuntime:
 			err = st.authorizeChange(id, events[i], before[i])
+		case EntryStore:
+			err = authorizeStore(id, events[i], before[i])
 		}
 		if err != nil {
 			return err
@@ -78,10 +81,7 @@ func (st *stage) authorizeRoot(id uuid.UUID, events []pending, before *entry, ta
 	if err != nil {
 		return err
 	}
-	if err := b.created.Defaults.Sandbox.Validate(); err != nil {
-		return fmt.Errorf("%s: defaults: %w", TypeSessionCreated, err)
-	}
-	return nil
+	return b.begins()
 }
 
 // authorizeImport: an importer creates evidence, and takes no name away from a
@@ -137,12 +137,8 @@ func (st *stage) authorizeChange(id uuid.UUID, events []pending, before *entry) 
 		case TypeSandboxMode, TypeApprovalPolicy:
 			switches = true
 		case TypePolicyNarrowed:
-			if _, err := ParseNarrowed(p.event(id, before.row.Head+uint64(i)+1, 0, 0)); err != nil {
-				return badFacts(err)
-			}
-		case TypePolicyProfile:
-			if before.row.Kind == KindChild {
-				return unauthorizedf("%s: got a child, session %s, want a root: a child holds what its receipt says", p.typ, id)
+			if err := checkSpelling(p.event(id, before.row.Head+uint64(i)+1, 0, 0)); err != nil {
+				return err
 			}
 		}
 	}
@@ -155,4 +151,28 @@ func (st *stage) authorizeChange(id uuid.UUID, events []pending, before *entry) 
 	}
 	_, err = foldBounds(stored, id, events, before.row.Head)
 	return err
+}
+
+// authorizeStore: the store's own session begins with its creation and holds
+// rules. One event that no reader understands would deny every root everything
+// and stop every delegation, for good.
+func authorizeStore(id uuid.UUID, events []pending, before *entry) error {
+	head := uint64(0)
+	if before != nil {
+		head = before.row.Head
+	}
+	for i := range events {
+		ev := events[i].event(id, head+uint64(i)+1, 0, 0)
+		switch {
+		case ev.Inherited != nil:
+			return unauthorizedf("event %d of the store's own session: got a seed copy", ev.Seq)
+		case ev.Type == TypeStoreRules:
+			if err := checkSpelling(ev); err != nil {
+				return err
+			}
+		case ev.Seq != 1 || !bytes.Equal(ev.Facts, StoreCreated().Facts): // of type session/created, or admit would have refused
+			return unauthorizedf("event %d of the store's own session: got %s, want %s behind the one creation", ev.Seq, ev.Type, TypeStoreRules)
+		}
+	}
+	return nil
 }

@@ -16,7 +16,13 @@ type bounds struct {
 	ledger    policy.Ledger
 	approvals policy.ApprovalLedger
 	authority policy.Authority
-	captured  bool // a child's sandbox of source delegation was seen
+	captured  *policy.Sandbox // a child's sandbox of source delegation
+	granted   *Granted        // a child's receipt
+	receipt   Hash            // its digest
+	stated    policy.Origin   // its place
+	principal Principal
+	lockdown  []string
+	events    int
 }
 
 // foldBounds folds the stored policy-bearing events of a session and behind
@@ -32,7 +38,11 @@ func foldBounds(stored []Event, session uuid.UUID, events []pending, head uint64
 	}
 	for i := range events {
 		if p := &events[i]; p.policy {
-			if err := b.add(p.event(session, head+uint64(i)+1, 0, 0)); err != nil {
+			ev := p.event(session, head+uint64(i)+1, 0, 0)
+			if err := b.add(ev); err != nil {
+				return nil, err
+			}
+			if err := checkSpelling(ev); err != nil {
 				return nil, err
 			}
 		}
@@ -44,6 +54,7 @@ func (b *bounds) add(ev *Event) error {
 	if !IsKnown(ev.Type, ev.Version) {
 		return fmt.Errorf("%w: %s version %d was written by a newer version", ErrUnknownType, ev.Type, ev.Version)
 	}
+	b.events++
 	cause := func(src policy.Source) policy.Cause {
 		return policy.Cause{Source: src, Origin: policy.Origin{Session: ev.Session, Seq: ev.Seq}}
 	}
@@ -64,8 +75,8 @@ func (b *bounds) add(ev *Event) error {
 		if err != nil {
 			return badFacts(err)
 		}
-		if ev.Source == SourceDelegation && !b.captured {
-			b.captured = true
+		if ev.Source == SourceDelegation && b.captured == nil {
+			b.captured = &v
 			b.ledger = policy.ChildLedger(&v, b.created.Defaults.Sandbox, cause(policy.SourceDefault), cause(policy.SourceDelegation))
 			return nil
 		}
@@ -92,17 +103,24 @@ func (b *bounds) add(ev *Event) error {
 		}
 		b.authority = b.authority.Under(ceiling.Rules)
 	case TypePolicyProfile:
+		if b.events != 2 || b.created.Kind == KindChild {
+			return unauthorizedf("%s: got event %d of the policy of a %s, want it right after %s of a %s, once", ev.Type, b.events, b.created.Kind, TypeSessionCreated, KindRoot)
+		}
 		p, err := ParseProfile(ev)
 		if err != nil {
 			return badFacts(err)
 		}
-		b.authority = p.Authority.Canonical()
+		b.authority, b.principal, b.lockdown = p.Authority.Canonical(), p.Principal, p.Lockdown
 	case TypeDelegationGranted:
 		g, err := ParseGranted(ev)
 		if err != nil {
 			return badFacts(err)
 		}
-		b.authority = g.Granted.Canonical()
+		if err := b.agrees(ev, &g); err != nil {
+			return err
+		}
+		b.authority, b.principal, b.lockdown = g.Granted.Canonical(), g.Principal, g.Lockdown
+		b.granted, b.receipt, b.stated = &g, Digest(ev.Facts), policy.Origin{Session: ev.Session, Seq: ev.Seq}
 	}
 	return nil
 }

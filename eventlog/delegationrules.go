@@ -191,7 +191,8 @@ func (st *stage) parentPlace(created Facts, parent *entry) error {
 
 // within checks that the child begins inside its parent's bound, the captured
 // sandbox or, without one, the recorded default, and that both halves of its
-// authority are ones that the parent can hand on.
+// authority are ones that the parent can hand on; then what the receipt says
+// beside them.
 func (st *stage) within(child uuid.UUID, events []pending, parent *entry) error {
 	born, err := foldBounds(nil, child, events, 0)
 	if err != nil {
@@ -206,9 +207,12 @@ func (st *stage) within(child uuid.UUID, events []pending, parent *entry) error 
 		return err
 	}
 	for i, got := range []policy.Half{born.authority.Own, born.authority.Delegable} {
-		if !got.Within(above.authority.Delegable) {
+		if !got.Within(above.authority.Ceiling()) {
 			return fmt.Errorf("%w: %s: granted %s: more than session %s can hand on", ErrWidening, TypeDelegationGranted, []string{"own", "delegable"}[i], parent.row.Session)
 		}
+	}
+	if err := st.receipt(born, above, &parent.row); err != nil {
+		return err
 	}
 	bound := above.ledger // Switch says by which event a value is too wide
 	return bound.Switch(born.ledger.Bound().Value, born.ledger.Bound().Cause())

@@ -127,7 +127,9 @@ func (e Entry) allows(typ string, src Source) bool {
 		return !IsClosed(typ) // seed copies keep the source they had
 	case EntryOperator:
 		switch family {
-		case "sandbox", "policy", "control", "session", "approval", "inbox", "activation":
+		case "policy": // a profile stands at the beginning of a root or nowhere
+			return src == SourceOperator && typ == TypePolicyNarrowed
+		case "sandbox", "control", "session", "approval", "inbox", "activation":
 			return src == SourceOperator && typ != TypeSessionCreated && typ != TypeSessionEndSeed && typ != TypeApprovalAsked && typ != TypeApprovalDecided
 		}
 		return false

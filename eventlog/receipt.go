@@ -187,7 +187,8 @@ func clipCut(s string) string {
 	if len(s) <= maxCut {
 		return s
 	}
-	return fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(s[:maxCut], ""), len(s))
+	rest := fmt.Sprintf("... (%d bytes)", len(s))
+	return strings.ToValidUTF8(s[:maxCut-len(rest)], "") + rest
 }
 
 // ParseGranted reads delegation/granted. Errors: ErrCorrupt with the field.

@@ -26,6 +26,10 @@ func StoreRulesFacts(tools, paths []string, by string) (Facts, error) {
 	if err != nil {
 		return nil, err
 	}
+	return storeRulesFacts(rules, by)
+}
+
+func storeRulesFacts(rules policy.OperatorRules, by string) (Facts, error) {
 	denyTools, denyPaths := []string{}, []string{}
 	for _, r := range rules.Entries() {
 		if r.Path != "" {

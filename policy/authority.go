@@ -79,6 +79,16 @@ func (a Authority) Validate() error {
 	return checkExplicit(a.Explicit)
 }
 
+// Ceiling is the most that a child of a can be granted, in either half.
+func (a Authority) Ceiling() Half { return a.Canonical().ceiling() }
+
+// WithoutTerms returns a as it is where its explicit grants are not relied on:
+// it hands on no more than it holds.
+func (a Authority) WithoutTerms() Authority {
+	a.Delegable = a.Own.Meet(a.Delegable)
+	return a
+}
+
 // ceiling is what a child of a canonical a is met with. A deny rule or a deadline binds the
 // descendants whichever half states it: a list of denied tools never shrinks,
 // and nobody's child outlives him.

@@ -60,8 +60,7 @@ func Derive(parent Authority, in DeriveInput, r Request) (Derived, error) {
 		return d, err
 	}
 	// Without the explicit grants the parent hands on no more than it holds.
-	bare := p.parent
-	bare.Delegable = bare.Own.Meet(bare.Delegable)
+	bare := p.parent.WithoutTerms()
 	_, by, over := spent(p.parent.Explicit, in.NowMS, in.Uses)
 	rule := RuleParent
 	if over {

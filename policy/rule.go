@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Rule names what took something away, or refused. The strings are recorded in
 // receipts and decisions, so they are never renamed or reused.
@@ -22,6 +25,13 @@ const (
 	RuleProfileShell  Rule = "profile_shell"          // the profile's shell caps the grant's
 	RuleToolsEmpty    Rule = "tools_empty"            // no tools, so no files
 )
+
+var cuttingRules = []Rule{RuleRolePreset, RuleParent, RuleGrantExpired, RuleGrantSpent, RuleMergeReadOnly, RuleMergeScope, RuleOwnLimits, RuleDenyNetwork,
+	RuleDenyTests, RuleDenyShell, RulePermissions, RuleProfileShell, RuleToolsEmpty}
+
+// Cuts reports whether r is one of the rules of a derivation: whether it can
+// stand in a cut.
+func (r Rule) Cuts() bool { return slices.Contains(cuttingRules, r) }
 
 // The rules that only refuse.
 const (

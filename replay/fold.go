@@ -204,7 +204,7 @@ func (f *folder) begin(ev *eventlog.Event) error {
 	f.begun, f.created = true, c
 	by := f.cause(policy.SourceDefault, ev)
 	f.e = Effective{Session: ev.Session, Seq: ev.Seq, Kind: c.Kind, Evidence: c.Evidence, Parent: c.Parent, Root: c.Root, Depth: c.Depth,
-		MaxDepth: c.MaxDepth, Mode: c.Mode, Provider: c.Provider, WorkspaceRoot: c.WorkspaceRoot, Defaults: c.Defaults, DefaultsBy: by,
+		MaxDepth: c.MaxDepth, Mode: c.Mode, Provider: c.Provider, WorkspaceRoot: c.WorkspaceRoot, PathStyle: c.PathStyle, Defaults: c.Defaults, DefaultsBy: by,
 		ParentSeq: c.ParentSeq, BornSeq: 1, events: []eventlog.Event{*ev}}
 	if child {
 		f.e.ledger = policy.ChildLedger(nil, c.Defaults.Sandbox, by, by)
