@@ -49,10 +49,11 @@ func Authorize(s Subject, c Call, m Moment) Decision {
 // sandbox in effect, nil if its name is none. Quick accepts what it can of the
 // paths of an edit under that sandbox; nil accepts none.
 func (r *ready) decide(d *Decision, c *Call, m *Moment, tr *toolReasons, quick *quickPaths) {
-	box, beyond := r.Sandbox.Value, false
+	box, beyond := &r.box, false
 	asks := r.checkForm(d, c, tr != nil)
 	if asks {
-		box, quick = c.Escalation.Sandbox.Canonical(), nil
+		wanted := r.writable(c.Escalation.Sandbox.Canonical())
+		box, quick = &wanted, nil
 		beyond = !box.Within(r.Bound)
 	}
 	r.checkSession(d, m)
@@ -66,7 +67,7 @@ func (r *ready) decide(d *Decision, c *Call, m *Moment, tr *toolReasons, quick *
 	}
 	if asks {
 		need := c.Verdict.Shell()
-		under := r.reasonsOf(tr.tool, need, r.denied(tr.tool, need), box)
+		under := r.reasonsOf(tr.tool, need, r.denied(tr.tool, need), box.Sandbox)
 		tr = &under
 	}
 	d.denyAll(tr.first)
@@ -165,8 +166,12 @@ type pathReasons struct {
 
 // checkPaths sorts the paths of a mutating call into targets and places outside,
 // and denies what an operator closed.
-func (r *ready) checkPaths(d *Decision, c *Call, m *Moment, tr *toolReasons, box Sandbox, quick *quickPaths) (found pathReasons) {
+func (r *ready) checkPaths(d *Decision, c *Call, m *Moment, tr *toolReasons, box *writable, quick *quickPaths) (found pathReasons) {
 	recovery := tr.effect == EffectRecovery
+	var before admittedTargets
+	if recovery {
+		before = admittedOf(m.Admitted)
+	}
 	paths, known := callPathsOf(c, m, tr.effect)
 	found.unknown = !known
 	for _, raw := range paths {
@@ -176,7 +181,7 @@ func (r *ready) checkPaths(d *Decision, c *Call, m *Moment, tr *toolReasons, box
 				continue
 			}
 		}
-		f := r.judge(raw, box, recovery, m.Admitted)
+		f := r.judge(raw, box, before)
 		if f.operator != nil {
 			d.deny(*f.operator)
 		}

@@ -68,11 +68,25 @@ func BenchmarkCompile(b *testing.B) {
 func BenchmarkCompileLargest(b *testing.B) {
 	h := policy.TopHalf()
 	h.Profile.Denied = denying(b, numbered("server%d*", 1024)...)
-	h.Profile.Tools = toolsOf(b, numbered("t%d", 1024)...)
+	h.Profile.Tools = toolsOf(b, numbered("T%d", 1024)...)
 	s := rootSubject(b, halved(h))
+	var err error
+	s.Palette, err = policy.NewPalette(manyEntries(1024)...)
+	require.NoError(b, err)
 	for b.Loop() {
 		policy.Compile(s)
 	}
+}
+
+// BenchmarkRecovery undoes all that a long session has written.
+func BenchmarkRecovery(b *testing.B) {
+	p := policy.Compile(rootSubject(b, halved(scoped(b))))
+	c, m := callOf("rollback"), policy.Moment{Admitted: numbered("src/dir/file%d", 10_000)}
+	var d policy.Decision
+	for b.Loop() {
+		p.Decide(&d, &c, &m)
+	}
+	require.True(b, d.Allowed())
 }
 
 // The calls of a session allocate nothing once its decision has grown: a

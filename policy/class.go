@@ -48,7 +48,8 @@ type PaletteEntry struct {
 // manifest adds to it. The zero value is the table alone. It is an immutable
 // value.
 type Palette struct {
-	entries []PaletteEntry // sorted by name, without duplicates
+	entries []PaletteEntry   // sorted by name, without duplicates
+	folded  map[string]Class // by name with A to Z lowered; never modified once built
 }
 
 // NewPalette returns the table with the given tools added. Wrapped [ErrInvalid]
@@ -63,7 +64,7 @@ func NewPalette(entries ...PaletteEntry) (Palette, error) {
 	p := Palette{entries: slices.Clone(entries)}
 	slices.SortFunc(p.entries, func(a, b PaletteEntry) int { return strings.Compare(a.Name, b.Name) })
 	p.entries = slices.Compact(p.entries)
-	seen := make(map[string]Class, len(p.entries))
+	p.folded = make(map[string]Class, len(p.entries))
 	for _, e := range p.entries {
 		if err := CheckToolName(e.Name); err != nil {
 			return Palette{}, err
@@ -74,12 +75,12 @@ func NewPalette(entries ...PaletteEntry) (Palette, error) {
 		name := lowerASCII(e.Name)
 		have, ok := foldedTable[name]
 		if !ok {
-			have, ok = seen[name]
+			have, ok = p.folded[name]
 		}
 		if ok && have != e.Class {
 			return Palette{}, invalid("palette: class of %s: got %s, want %s", e.Name, e.Class, have)
 		}
-		seen[name] = e.Class
+		p.folded[name] = e.Class
 	}
 	return p, nil
 }
@@ -122,13 +123,9 @@ func (p Palette) Classify(name string) (Tool, error) {
 	}
 	c, ok := foldedTable[t.Canonical]
 	if !ok {
-		i := slices.IndexFunc(p.entries, func(e PaletteEntry) bool { return lowerASCII(e.Name) == t.Canonical })
-		if i < 0 {
-			return t, nil
-		}
-		c = p.entries[i].Class
+		c, ok = p.folded[t.Canonical]
 	}
-	if c != ClassRead {
+	if ok && c != ClassRead {
 		t.Class = c
 	}
 	return t, nil

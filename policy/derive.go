@@ -212,9 +212,10 @@ func (p *plan) requestedOwn(ceiling Half) Half {
 }
 
 func (p *plan) own(c *cutting, asked, ceiling Half, rule Rule) Half {
-	h := c.step(asked, p.choices.Role.Preset().Half().meet(asked), RuleRolePreset)
-	h = c.step(h, p.under(ceiling).meet(h), rule)
-	h = c.step(h, p.r.MergePolicy.bind(h), RuleMergeReadOnly)
+	h := c.begin(asked)
+	h = c.step(p.choices.Role.Preset().Half().meet(h), RuleRolePreset)
+	h = c.step(p.under(ceiling).meet(h), rule)
+	h = c.step(p.r.MergePolicy.bind(h), RuleMergeReadOnly)
 	return c.settle(h)
 }
 
@@ -242,17 +243,16 @@ func (p *plan) requestedDelegable(ceiling Half) Half {
 // whichever half states it, and in the scope of a merge contract, which
 // confines the work and not only the worker.
 func (p *plan) delegable(c *cutting, asked, own, ceiling Half, rule Rule) Half {
-	h := c.step(asked, p.under(ceiling).meet(asked), rule)
-	h = c.step(h, p.r.MergePolicy.bind(h), RuleMergeReadOnly)
+	h := c.begin(asked)
+	h = c.step(p.under(ceiling).meet(h), rule)
+	h = c.step(p.r.MergePolicy.bind(h), RuleMergeReadOnly)
 	if p.r.MergePolicy == MergeTransactionalWrite {
-		bound := h
-		bound.Grant.Scope = own.Grant.Scope.Meet(h.Grant.Scope)
-		h = c.step(h, bound, RuleMergeScope)
+		h.Grant.Scope = own.Grant.Scope.Meet(h.Grant.Scope)
+		h = c.step(h, RuleMergeScope)
 	}
-	bound := h
-	bound.Profile.Limits.DeadlineMS = tighter(own.Profile.Limits.DeadlineMS, h.Profile.Limits.DeadlineMS)
-	bound.Profile.Limits.MaxDepth = tighter(own.Profile.Limits.MaxDepth, h.Profile.Limits.MaxDepth)
-	h = c.step(h, bound, RuleOwnLimits)
+	h.Profile.Limits.DeadlineMS = tighter(own.Profile.Limits.DeadlineMS, h.Profile.Limits.DeadlineMS)
+	h.Profile.Limits.MaxDepth = tighter(own.Profile.Limits.MaxDepth, h.Profile.Limits.MaxDepth)
+	h = c.step(h, RuleOwnLimits)
 	return c.settle(h)
 }
 

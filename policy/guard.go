@@ -197,6 +197,11 @@ func (g Guard) Check(call GuardCall) GuardVerdict {
 
 func (g Guard) checkPaths(call GuardCall, v GuardVerdict) GuardVerdict {
 	recovery := call.Effect == EffectRecovery
+	var before admittedTargets
+	if recovery {
+		before = admittedOf(call.Admitted)
+	}
+	seen := map[string]bool{}
 	paths, known := call.Paths, call.PathsKnown
 	if recovery && len(paths) == 0 && len(call.Admitted) > 0 {
 		paths, known = call.Admitted, true
@@ -210,9 +215,10 @@ func (g Guard) checkPaths(call GuardCall, v GuardVerdict) GuardVerdict {
 				want = e.Want
 			}
 			v.Outside = append(v.Outside, OutsidePath{Path: p, Want: want})
-		case !g.scope.Admits(target) && !(recovery && admittedBefore(call.Admitted, target)):
+		case !g.scope.Admits(target) && !before.hold(target):
 			v.Outside = append(v.Outside, OutsidePath{Path: p, Want: g.scope.Want(target)})
-		case !slices.Contains(v.Targets, target):
+		case !seen[target]:
+			seen[target] = true
 			v.Targets = append(v.Targets, target)
 		}
 	}
@@ -231,9 +237,27 @@ func (g Guard) checkPaths(call GuardCall, v GuardVerdict) GuardVerdict {
 	return v
 }
 
-// admittedBefore reports whether target is one of the admitted targets or below
-// one, which may have been a directory. The workspace itself, ".", is never
+// admittedTargets are the targets that a recovery call may undo. A long session
+// has many, and a call that names none is held to each, so they are looked up
+// and not gone through. Nil holds nothing.
+type admittedTargets map[string]bool
+
+func admittedOf(targets []string) admittedTargets {
+	a := make(admittedTargets, len(targets))
+	for _, t := range targets {
+		a[t] = true
+	}
+	return a
+}
+
+// hold reports whether target is one of the admitted targets or below one,
+// which may have been a directory. The workspace itself, ".", is never
 // admitted, so a "." that found its way into the list admits only itself.
-func admittedBefore(admitted []string, target string) bool {
-	return slices.ContainsFunc(admitted, func(a string) bool { return isBelow(a, target) })
+func (a admittedTargets) hold(target string) bool {
+	for end := len(target); end > 0; end = strings.LastIndexByte(target[:end], '/') {
+		if a[target[:end]] {
+			return true
+		}
+	}
+	return false
 }

@@ -45,7 +45,8 @@ func (s NameSet) List() []string {
 
 // Admits reports whether the set admits the name, compared exactly.
 func (s NameSet) Admits(name string) bool {
-	return !s.Recorded() || slices.Contains(s.names, name)
+	_, found := slices.BinarySearch(s.names, name)
+	return found || !s.Recorded()
 }
 
 // Meet returns what both admit; the absent set is neutral.

@@ -23,7 +23,7 @@ type quickBox struct {
 func quickPathsOf(r *ready) *quickPaths {
 	q := &quickPaths{
 		workspace: r.Workspace, denied: r.denyPaths, scope: r.own.Grant.Scope,
-		in: r.quickBoxOf(r.Sandbox.Value), bound: r.quickBoxOf(r.Bound), never: !r.anchored,
+		in: r.quickBoxOf(&r.box), bound: r.quickBoxOf(&r.bound), never: !r.anchored,
 	}
 	home := fold(r.Workspace.absolute(place{".", true}))
 	for _, dir := range r.stores {
@@ -36,13 +36,13 @@ func quickPathsOf(r *ready) *quickPaths {
 	return q
 }
 
-func (r *ready) quickBoxOf(box Sandbox) quickBox {
+func (r *ready) quickBoxOf(box *writable) quickBox {
 	if box.Mode != WorkspaceWrite {
 		return quickBox{all: box.Mode == DangerFullAccess}
 	}
 	var b quickBox
 	home := r.Workspace.absolute(place{".", true})
-	for _, dir := range r.writable(box) {
+	for _, dir := range box.dirs {
 		if isBelow(dir, home) {
 			b.whole = true
 		} else if isBelow(home, dir) {

@@ -89,28 +89,36 @@ type Cut struct {
 // String renders the cut on one line.
 func (c Cut) String() string { return fmt.Sprintf("%s: %s -> %s (%s)", c.Field, c.From, c.To, c.Rule) }
 
-// cutting applies rules to a half and keeps what they took.
+// cutting applies rules to a half, one after the other, and keeps what they took.
 type cutting struct {
 	prefix string // of the field names
 	cuts   []Cut
+	at     []field // of the half as the last step left it
 }
 
-// step records that rule made after of before.
-func (c *cutting) step(before, after Half, rule Rule) Half {
-	to := after.fields()
-	for i, from := range before.fields() {
+// begin states the half that the first step starts from.
+func (c *cutting) begin(h Half) Half {
+	c.at = h.fields()
+	return h
+}
+
+// step records that rule made h of what the step before left.
+func (c *cutting) step(h Half, rule Rule) Half {
+	before, to := c.at, h.fields()
+	c.at = to
+	for i, from := range before {
 		if from.open || from.name == FieldDenied || from.value == to[i].value {
 			continue
 		}
 		c.cuts = append(c.cuts, Cut{Field: c.prefix + from.name, From: from.value, To: to[i].value, Rule: rule})
 	}
-	return after
+	return h
 }
 
 // settle records how the parts of a half bind each other.
 func (c *cutting) settle(h Half) Half {
 	for _, s := range h.settling() {
-		h = c.step(h, s.apply(h), s.rule)
+		h = c.step(s.apply(h), s.rule)
 	}
 	return h
 }

@@ -35,13 +35,13 @@ type pathFinding struct {
 //
 // A recovery call may also touch what was admitted before, wherever the scope
 // and the roots are now, but not under read-only, where nothing is written.
-func (r *ready) judge(raw string, box Sandbox, recovery bool, admitted []string) pathFinding {
+func (r *ready) judge(raw string, box *writable, admitted admittedTargets) pathFinding {
 	p, want := r.Workspace.place(raw)
 	if want != "" {
 		return pathFinding{want: want, scope: true, sandbox: &Denial{CodeSandbox, RulePathForm, RuleOrigin{Kind: OriginNone}}}
 	}
 	f := pathFinding{target: p.target}
-	before := recovery && admittedBefore(admitted, p.target)
+	before := admitted.hold(p.target)
 	folded := fold(r.Workspace.absolute(p))
 	if rule := r.operatorPath(p, folded); rule != nil {
 		f.operator = &Denial{CodeOperatorDeny, RuleOperatorPath, RuleOrigin{OriginOperator, rule.Origin}}
@@ -85,7 +85,7 @@ func (r *ready) operatorPath(p place, folded string) *OperatorRule {
 
 // sandboxHolds returns why a place is not in the sandbox, and what would be; ""
 // if it is.
-func (r *ready) sandboxHolds(p place, folded string, box Sandbox, before bool) (d Denial, want string) {
+func (r *ready) sandboxHolds(p place, folded string, box *writable, before bool) (d Denial, want string) {
 	none := RuleOrigin{Kind: OriginNone}
 	for _, dir := range r.stores {
 		if isBelow(dir, folded) || isBelow(folded, dir) {
@@ -102,11 +102,11 @@ func (r *ready) sandboxHolds(p place, folded string, box Sandbox, before bool) (
 	if in && named {
 		// What the session may hold now is within the bound, except that a
 		// switch may name what no one has named to it.
-		in, named = r.held(p, r.Bound)
+		in, named = r.held(p, &r.bound)
 	}
 	switch {
 	case !in:
-		return Denial{CodeSandbox, RuleSandboxRoots, originOf(r.Sandbox.Roots)}, r.wantRoots(box)
+		return Denial{CodeSandbox, RuleSandboxRoots, originOf(r.Sandbox.Roots)}, r.wantRoots(box.Sandbox)
 	case !named:
 		return Denial{CodeSandbox, RuleProtectedName, none}, wantUnprotected
 	}
@@ -144,9 +144,9 @@ func (r *ready) wantRoots(box Sandbox) string {
 	return want
 }
 
-// held reports whether a canonical sandbox holds a place, and whether all
+// held reports whether a sandbox holds a place, and whether all
 // protected names on the way there were named.
-func (r *ready) held(p place, box Sandbox) (in, named bool) {
+func (r *ready) held(p place, box *writable) (in, named bool) {
 	if box.Mode != WorkspaceWrite {
 		return box.Mode == DangerFullAccess, true
 	}
@@ -156,7 +156,7 @@ func (r *ready) held(p place, box Sandbox) (in, named bool) {
 	}
 	scope := r.own.Grant.Scope
 	inScope := p.inside && scope.Stated() && scope.covers(p.target)
-	for _, dir := range r.writable(box) {
+	for _, dir := range box.dirs {
 		if !isBelow(dir, path) {
 			continue
 		}
@@ -170,17 +170,27 @@ func (r *ready) held(p place, box Sandbox) (in, named bool) {
 	return in, named
 }
 
-// writable returns the directories of a canonical workspace-write sandbox in
-// the form of [Workspace.absolute].
-func (r *ready) writable(box Sandbox) []string {
-	dirs := make([]string, 0, len(box.Roots.dirs)+1)
+// writable is a canonical sandbox with the directories that it lets be written
+// under workspace-write, in the form of [Workspace.absolute]: worked out once
+// and not for every path.
+type writable struct {
+	Sandbox
+	dirs []string
+}
+
+func (r *ready) writable(box Sandbox) writable {
+	w := writable{Sandbox: box}
+	if box.Mode != WorkspaceWrite {
+		return w
+	}
+	w.dirs = make([]string, 0, len(box.Roots.dirs)+1)
 	for _, dir := range box.Roots.dirs {
-		dirs = append(dirs, slashed(dir))
+		w.dirs = append(w.dirs, slashed(dir))
 	}
 	if !box.ExcludeSlashTmp && !r.Workspace.windows {
-		dirs = append(dirs, "/tmp")
+		w.dirs = append(w.dirs, "/tmp")
 	}
-	return dirs
+	return w
 }
 
 // callPathsOf returns the paths that a mutating call is held to, and whether

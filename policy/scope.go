@@ -180,12 +180,14 @@ func (s Scope) Overlaps(o Scope) bool {
 	if s.all || o.all {
 		return true
 	}
+	others := make([]string, len(o.entries))
+	for i, b := range o.entries {
+		others[i] = fold(b)
+	}
 	for _, a := range s.entries {
 		fa := fold(a)
-		for _, b := range o.entries {
-			if fb := fold(b); isBelow(fa, fb) || isBelow(fb, fa) {
-				return true
-			}
+		if slices.ContainsFunc(others, func(fb string) bool { return isBelow(fa, fb) || isBelow(fb, fa) }) {
+			return true
 		}
 	}
 	return false

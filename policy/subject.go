@@ -87,6 +87,8 @@ type ready struct {
 	outer     []outerRule             // where they lie as absolute paths
 	stores    []string                // the protected directories: slashed, folded
 	anchored  bool                    // the workspace has a known root
+	box       writable                // the sandbox in effect
+	bound     writable                // the bound
 	scopeText string                  // what the write scope wants, built once
 }
 
@@ -102,6 +104,7 @@ func makeReady(s Subject) *ready {
 	}
 	s.Authority, s.Sandbox.Value, s.Bound = s.Authority.Canonical(), s.Sandbox.Value.Canonical(), s.Bound.Canonical()
 	r := &ready{Subject: s, own: s.Authority.Own, anchored: s.Workspace.root != ""}
+	r.box, r.bound = r.writable(s.Sandbox.Value), r.writable(s.Bound)
 	if s.Child {
 		r.locked = map[string]bool{}
 		for _, n := range s.Lockdown {

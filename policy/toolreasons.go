@@ -70,7 +70,7 @@ func (r *ready) firstReasons(tr *toolReasons, denied []DenyEntry) (reasons []Den
 	}
 	for _, e := range denied {
 		if e.Kind == DenyOperator {
-			reasons = append(reasons, Denial{CodeOperatorDeny, RuleOperatorDeny, RuleOrigin{OriginOperator, e.Origin}})
+			reasons = addReason(reasons, Denial{CodeOperatorDeny, RuleOperatorDeny, RuleOrigin{OriginOperator, e.Origin}})
 		}
 	}
 	// Nobody knows what an opaque tool touches, so where an operator has closed
@@ -85,10 +85,19 @@ func (r *ready) firstReasons(tr *toolReasons, denied []DenyEntry) (reasons []Den
 	return reasons
 }
 
+// addReason keeps of the many rules that can match one tool as many as one
+// decision cites: a compilation holds them for a thousand tools.
+func addReason(reasons []Denial, d Denial) []Denial {
+	if len(reasons) > MaxAlsoDenied || slices.Contains(reasons, d) {
+		return reasons
+	}
+	return append(reasons, d)
+}
+
 func (r *ready) listReasons(tr *toolReasons, denied []DenyEntry) (reasons []Denial) {
 	for _, e := range denied {
 		if e.Kind != DenyOperator {
-			reasons = append(reasons, Denial{CodeDenyList, RuleDenyList, RuleOrigin{OriginSession, e.Origin}})
+			reasons = addReason(reasons, Denial{CodeDenyList, RuleDenyList, RuleOrigin{OriginSession, e.Origin}})
 		}
 	}
 	if !r.own.Profile.Tools.Allows(tr.tool.Given) {

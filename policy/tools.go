@@ -55,11 +55,13 @@ func ToolsList(names ...string) (Tools, error) {
 		return Tools{}, invalid("tools: got %d names, want at most %d", len(names), maxNames)
 	}
 	t := Tools{names: make([]string, 0, len(names))}
+	seen := make(map[string]bool, len(names))
 	for _, n := range names {
 		if err := CheckToolName(n); err != nil {
 			return Tools{}, err
 		}
-		if !slices.Contains(t.names, n) {
+		if !seen[n] {
+			seen[n] = true
 			t.names = append(t.names, n)
 		}
 	}
@@ -113,8 +115,9 @@ func (t Tools) Derive(child Tools) Tools {
 		return t
 	}
 	both := Tools{names: make([]string, 0, len(child.names))}
+	parents := t.admits()
 	for _, n := range child.names {
-		if slices.Contains(t.names, n) {
+		if parents(n) {
 			both.names = append(both.names, n)
 		}
 	}
@@ -129,7 +132,22 @@ func (t Tools) Within(o Tools) bool {
 	if o.Inherits() {
 		return true
 	}
-	return !t.Inherits() && !slices.ContainsFunc(t.names, func(n string) bool { return !slices.Contains(o.names, n) })
+	others := o.admits()
+	return !t.Inherits() && !slices.ContainsFunc(t.names, func(n string) bool { return !others(n) })
+}
+
+// admits returns Allows of a list for many tool names: two long lists are not
+// compared name by name.
+func (t Tools) admits() func(name string) bool {
+	const short = 16
+	if len(t.names) <= short {
+		return func(name string) bool { return slices.Contains(t.names, name) }
+	}
+	set := make(map[string]bool, len(t.names))
+	for _, n := range t.names {
+		set[n] = true
+	}
+	return func(name string) bool { return set[name] }
 }
 
 // Equal reports whether both were stated alike: the same form, and the same

@@ -146,19 +146,19 @@ func (p *Compiled) Visible(tools []string, m Moment) []string {
 func (r *ready) somewhere() []string {
 	const file = "new-file"
 	places := append(r.own.Grant.Scope.Entries(), file)
-	if box := r.Sandbox.Value; box.Mode == WorkspaceWrite {
-		for _, dir := range r.writable(box) {
+	if r.box.Mode == WorkspaceWrite {
+		for _, dir := range r.box.dirs {
 			if rel, want := r.Workspace.target(dir); want == "" {
 				dir = rel
 			}
 			places = append(places, dir)
 		}
-	} else if box.Mode == DangerFullAccess {
+	} else if r.box.Mode == DangerFullAccess {
 		places = append(places, "/", "C:/")
 	}
 	for _, p := range places {
 		for _, path := range []string{p, strings.TrimRight(p, "/") + "/" + file} {
-			if r.judge(path, r.Sandbox.Value, false, nil).want == "" {
+			if r.judge(path, &r.box, nil).want == "" {
 				return []string{path}
 			}
 		}
