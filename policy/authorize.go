@@ -16,7 +16,7 @@ import "slices"
 //	write_scope_violation, path_unknown
 //	files, shell, network, spawn, opaque
 //	sandbox             see judge for what it holds of the paths of a call
-//	approval            of an escalation alone
+//	approval            of an escalation alone; where it would be rejected anyway, before its width
 //
 // The first stage with a reason decides. What the later ones have against the
 // call as well is in AlsoDeniedBy, so that whoever answers the first reason
@@ -89,15 +89,27 @@ func (r *ready) decide(d *Decision, c *Call, m *Moment, tr *toolReasons, quick *
 		d.deny(r.because(CodeSpawn, FieldMaxChildren, RuleMaxChildren))
 	}
 	d.denyAll(tr.unknown)
-	if beyond {
-		// The events behind the bound are not known here. Those behind the
-		// present value are the nearest: they set the bound, or a part of it.
-		bound := r.Sandbox
-		bound.Value = r.Bound
-		d.deny(Denial{CodeSandbox, RuleSandboxBound, originOf(bound.exceeded(c.Escalation.Sandbox))})
+	if beyond && !r.neverAsks() {
+		d.deny(r.beyondBound(c))
 	}
 	d.denyAll(pathed.sandbox)
 	r.conclude(d, m, asks)
+	if beyond && r.neverAsks() {
+		d.deny(r.beyondBound(c))
+	}
+}
+
+// neverAsks reports whether an escalation is rejected however little it asks
+// for. Then that is the reason to give first: asking for less would not help.
+func (r *ready) neverAsks() bool { return r.Child || r.Approvals.Effective() == Never }
+
+// beyondBound is the reason against an escalation that passes the bound. The
+// events behind the bound are not known here. Those behind the present value
+// are the nearest: they set the bound, or a part of it.
+func (r *ready) beyondBound(c *Call) Denial {
+	bound := r.Sandbox
+	bound.Value = r.Bound
+	return Denial{CodeSandbox, RuleSandboxBound, originOf(bound.exceeded(c.Escalation.Sandbox))}
 }
 
 // denied returns the rules on the deny list that match a call.
