@@ -30,8 +30,9 @@ func newDemoCmd(a *app) *cobra.Command {
 		Long: long(`
 Play the whole story in a store of its own: an agent delegates, its child begins
 to work, the agent's own policy changes, the process is gone, and another
-process, with another environment, resumes the child. Everything is real: the
-store, the second process, the refusals. The store is removed at the end.`),
+process, with another environment, resumes the child. Then the child tries what
+it may not, and the log says why it may not. Everything is real: the store, the
+second process, the refusals. The store is removed at the end.`),
 		Example: `  childlog demo
   childlog demo --keep   # and look around in the store afterwards`,
 		Args: cobra.NoArgs,
@@ -101,7 +102,10 @@ func (d *demo) play(ctx context.Context) error {
 
 func (d *demo) firstProcess(ctx context.Context, s *eventlog.Store) (err error) {
 	d.title("A person starts an agent",
-		"It may write below its project, without network, and may ask its person for more.")
+		"It may write below its project, without network, and may ask its person for more. The store has a rule of its operator: nobody runs chmod.")
+	if _, err = replay.SetRules(ctx, s, replay.RuleFile{DenyTools: []string{"chmod*"}, Text: []byte(`{"deny_tools":["chmod*"]}`)}); err != nil {
+		return err
+	}
 	if d.root, err = materialize.Root(ctx, s, materialize.RootRequest{Label: "release notes", Workspace: d.work,
 		Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite}, Approvals: policy.Ask}); err != nil {
 		return err
@@ -109,15 +113,19 @@ func (d *demo) firstProcess(ctx context.Context, s *eventlog.Store) (err error) 
 	d.session("agent", &d.root)
 
 	d.title("It delegates",
-		"Before anything else can happen, its policy is captured. The child's log begins with that snapshot, and with approvals pinned to never: never ask, always reject.")
+		"Before anything else can happen, its policy is captured. The child's log begins with that snapshot, with what was granted of what was asked, and with approvals pinned to never: never ask, always reject.")
 	capture, err := snapshot.Take(ctx, s, d.root.ID, snapshot.Options{})
 	if err != nil {
 		return err
 	}
-	if d.child, err = materialize.Child(ctx, s, capture, materialize.Request{Label: "collect changes", Key: "run 4, call 7"}); err != nil {
+	scope := []string{"docs"}
+	if d.child, err = materialize.Child(ctx, s, capture, materialize.Request{Label: "collect changes", Key: "run 4, call 7",
+		Want: policy.Request{Role: "implement", Wish: policy.Wish{WriteScope: &scope, DeniedTools: []string{"web_search"}}}}); err != nil {
 		return err
 	}
-	d.session("child", &d.child)
+	own := d.child.Policy.Authority.Own
+	d.session("child", &d.child, term.Row{Name: "   granted", Value: term.Plain(fmt.Sprintf("files %s below %s, shell %s", own.Grant.Files, own.Grant.Scope, own.Grant.Shell)),
+		Note: term.Dim(fmt.Sprintf("receipt %s@%d, %d denied tools", short(d.child.ID), d.child.Policy.ReceiptSeq, own.Profile.Denied.Len()))})
 	d.out.Println()
 	d.out.Println(term.Dim("   the model is told"))
 	d.out.Wrap(3, term.Plain(d.child.Context))
@@ -203,6 +211,7 @@ func (d *demo) secondProcess(ctx context.Context) error {
 		row("network", network(was), network(is)),
 		row("approvals", string(was.Approvals.Policy), string(is.Approvals.Policy)),
 		row("set by", d.origin(was), d.origin(is)),
+		row("grant", granted(was), granted(is)),
 		row("head", fmt.Sprintf("seq %d, %s", d.head.Head, wire.Hex(d.head.Hash)[:12]), fmt.Sprintf("seq %d, %s", resumed.Head.Seq, resumed.Head.Hash[:12])),
 	})
 	d.out.Println()
@@ -215,33 +224,41 @@ func (d *demo) secondProcess(ctx context.Context) error {
 
 // afterwards shows the refusals, the explanation and the proof.
 func (d *demo) afterwards(ctx context.Context) error {
-	d.title("The child asks for more", "A switch beyond its bound is refused when it is made. For more, delegate again.")
-	if err := d.run(ctx, 3, "switch", d.child.ID.String(), "--sandbox", "danger-full-access"); err != nil {
-		return err
-	}
-	d.title("Why may it do this?", "Which event decided, and what did every session above hold when it handed down?")
-	if err := d.run(ctx, 0, "explain", d.child.ID.String(), "sandbox.mode"); err != nil {
-		return err
-	}
+	child := d.child.ID.String()
 	d.title("It goes on", "What the crash left open is closed once, in the log, before the next turn.")
-	if err := d.run(ctx, 0, "activate", d.child.ID.String(), "--parent", d.root.ID.String()); err != nil {
+	if err := d.run(ctx, 0, "", "activate", child, "--parent", d.root.ID.String()); err != nil {
+		return err
+	}
+	d.title("It tries what it may not", "A write outside of its scope, then the same with a wider sandbox. Nobody is asked: both are denied, and both stand in its log.")
+	for i, escalation := range []string{"", `,"escalation":{"sandbox":{"mode":"danger-full-access"},"justification":"the task needs it"}`} {
+		path := []string{"src/main.go", "docs/notes.md"}[i]
+		call := fmt.Sprintf(`{"call":"c%d","tool":"write_file","args":{"path":%q}%s}`, i+3, path, escalation)
+		if i > 0 {
+			d.out.Println()
+		}
+		if err := d.run(ctx, 3, call, "check", child, "--record", "--epoch", "2"); err != nil {
+			return err
+		}
+	}
+	d.title("Why may it not?", "Which rule decided, where was it stated, and what did every session above hold when it handed down?")
+	if err := d.run(ctx, 0, "", "explain", child, policy.FieldScope); err != nil {
 		return err
 	}
 	d.title("An operator tightens the whole tree below it", "A narrowing reaches every descendant in one transaction, and nothing undoes it.")
-	if err := d.run(ctx, 0, "narrow", d.child.ID.String(), "--sandbox", "read-only", "--subtree", "--reason", "release freeze"); err != nil {
+	if err := d.run(ctx, 0, "", "narrow", child, "--sandbox", "read-only", "--subtree", "--reason", "release freeze"); err != nil {
 		return err
 	}
 	d.title("What is there now", "")
-	if err := d.run(ctx, 0, "tree"); err != nil {
+	if err := d.run(ctx, 0, "", "tree"); err != nil {
 		return err
 	}
 	d.out.Println()
-	return d.run(ctx, 0, "verify")
+	return d.run(ctx, 0, "", "verify")
 }
 
-// run executes one command of this program, as a user would, and checks how
-// it ended.
-func (d *demo) run(ctx context.Context, want int, args ...string) error {
+// run executes one command of this program, as a user would, with an input if
+// there is one, and checks how it ended.
+func (d *demo) run(ctx context.Context, want int, input string, args ...string) error {
 	shown := make([]string, len(args))
 	for i, arg := range args {
 		if id, err := uuid.Parse(arg); err == nil {
@@ -251,13 +268,18 @@ func (d *demo) run(ctx context.Context, want int, args ...string) error {
 		}
 		shown[i] = arg
 	}
-	d.command("childlog", shown...)
+	if input != "" {
+		d.out.Println(term.Dim("   $ "), term.Plain("echo '", input, "' |"))
+		d.out.Println(term.Plain("       childlog ", strings.Join(shown, " ")))
+	} else {
+		d.command("childlog", shown...)
+	}
 	flags := []string{"--store", d.dir}
 	if d.noColor {
 		flags = append(flags, "--no-color")
 	}
 	// A refusal is part of the story, so it belongs to the story's stream.
-	if got := Run(ctx, append(flags, args...), strings.NewReader(""), d.stdout, d.stdout); got != want {
+	if got := Run(ctx, append(flags, args...), strings.NewReader(input), d.stdout, d.stdout); got != want {
 		return fmt.Errorf("demo: childlog %s: want exit code %d, got %d", strings.Join(args, " "), want, got)
 	}
 	return nil
@@ -296,14 +318,14 @@ func (d *demo) command(name string, args ...string) {
 	d.out.Println(term.Dim("   $ "), term.Plain(name, " ", strings.Join(args, " ")))
 }
 
-// session prints one line about a session's policy.
-func (d *demo) session(kind string, s *materialize.Session) {
+// session prints a session's policy in a few lines.
+func (d *demo) session(kind string, s *materialize.Session, more ...term.Row) {
 	row, v := s.Policy, s.Policy.Sandbox.Value
-	d.out.Rows(
-		term.Row{Name: "   " + kind, Value: term.Bold(short(s.ID)), Note: term.Dim(fmt.Sprintf("depth %d, log at seq %d", row.Depth, row.Seq))},
-		term.Row{Name: "   sandbox", Value: term.Cat(modeText(v.Mode), term.Plain(" "+place(wire.PolicyOf(&row)))), Note: term.Dim(row.Sandbox.Cause().String())},
-		term.Row{Name: "   approvals", Value: term.Plain(string(row.Approvals)), Note: term.Dim(row.ApprovalBy.String())},
-	)
+	d.out.Rows(append([]term.Row{
+		{Name: "   " + kind, Value: term.Bold(short(s.ID)), Note: term.Dim(fmt.Sprintf("depth %d, log at seq %d", row.Depth, row.Seq))},
+		{Name: "   sandbox", Value: term.Cat(modeText(v.Mode), term.Plain(" "+place(wire.PolicyOf(&row)))), Note: term.Dim(row.Sandbox.Cause().String())},
+		{Name: "   approvals", Value: term.Plain(string(row.Approvals)), Note: term.Dim(row.ApprovalBy.String())},
+	}, more...)...)
 }
 
 // place names the writable directories by the part that tells.
@@ -316,6 +338,14 @@ func place(p wire.Policy) string {
 		names = append(names, "…/"+filepath.Base(root))
 	}
 	return strings.Join(names, " ")
+}
+
+// granted is the fingerprint of a grant, which two readers can compare.
+func granted(p wire.Policy) string {
+	if p.Authority == nil {
+		return "none"
+	}
+	return "fingerprint " + p.Authority.Fingerprint.SHA256[:12]
 }
 
 func network(p wire.Policy) string {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"go/ast"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,4 +88,44 @@ func TestReadmeLayouts(t *testing.T) {
 		}
 		require.Contains(t, string(src), want.String(), "%s differs from the README", file)
 	}
+}
+
+// TestReadmeNames: the README lists every code, rule and verdict that is
+// recorded in logs.
+func TestReadmeNames(t *testing.T) {
+	text := readme(t)
+	named := map[string]bool{"Code": true, "Rule": true, "Verdict": true, "OriginKind": true, "Why": true}
+	seen := 0
+	for _, dir := range []string{"policy", "replay"} {
+		eachGoFile(t, filepath.Join(repo, dir), func(path string, f *ast.File) {
+			if strings.HasSuffix(path, "_test.go") {
+				return
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				spec, ok := n.(*ast.ValueSpec)
+				if !ok || len(spec.Names) != 1 || len(spec.Values) != 1 {
+					return true
+				}
+				typ := ""
+				switch of := spec.Type.(type) {
+				case *ast.Ident:
+					typ = of.Name
+				case *ast.SelectorExpr:
+					typ = of.Sel.Name
+				}
+				name := spec.Names[0].Name
+				untyped := spec.Type == nil && (strings.HasPrefix(name, "Rule") || strings.HasPrefix(name, "Void") || strings.HasPrefix(name, "Code"))
+				lit, ok := spec.Values[0].(*ast.BasicLit)
+				if !ok || lit.Kind != token.STRING || !named[typ] && !untyped || !ast.IsExported(name) {
+					return true
+				}
+				value, err := strconv.Unquote(lit.Value)
+				require.NoError(t, err)
+				seen++
+				require.Contains(t, text, "`"+value+"`", "%s: %s", path, name)
+				return true
+			})
+		})
+	}
+	require.Greater(t, seen, 80, "the walk found them")
 }
