@@ -79,7 +79,7 @@ func TestCase55_GenericAppendWritesNoAuthority(t *testing.T) {
 // TestEntryPointsWriteTheirOwnTypesOnly spells out who may write what.
 func TestEntryPointsWriteTheirOwnTypesOnly(t *testing.T) {
 	var out strings.Builder
-	entries := []string{entryHarness: "harness", EntryCreate: "create", EntryDelegation: "delegation", EntryOperator: "operator", EntryRuntime: "runtime", EntryImport: "import"}
+	entries := []string{entryHarness: "harness", EntryCreate: "create", EntryDelegation: "delegation", EntryOperator: "operator", EntryRuntime: "runtime", EntryImport: "import", EntryStore: "store"}
 	for e, name := range entries {
 		var types []string
 		for typ := range coreTypes {
@@ -103,7 +103,7 @@ func TestEntryPointsWriteTheirOwnTypesOnly(t *testing.T) {
 	ts := newStore(t)
 	_, err := ts.Transact(ctx, entryHarness, func(*View) ([]Batch, error) { return nil, nil })
 	require.ErrorIs(t, err, ErrInvalid, "a harness has Append")
-	_, err = ts.Transact(ctx, EntryImport+1, func(*View) ([]Batch, error) { return nil, nil })
+	_, err = ts.Transact(ctx, EntryStore+1, func(*View) ([]Batch, error) { return nil, nil })
 	require.ErrorIs(t, err, ErrInvalid)
 	_, err = ts.Transact(ctx, EntryCreate, nil)
 	require.ErrorIs(t, err, ErrInvalid)

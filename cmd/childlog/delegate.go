@@ -40,9 +40,9 @@ always reject. What the parent switches later does not reach the child.
 What the child may do beside its sandbox is at most what the parent hands on.
 --request states less: a JSON document with the role, tools, denied tools, write
 scope, limits and the rest (` + "`childlog schema request`" + `). A wish beyond the
-parent is cut, and the cut is shown with its rule; where a smaller child would be
-of no use, the delegation is refused (exit 3). What a flag says must not stand in
-the document too.
+parent is cut, and the cut is shown with its rule; where a smaller child would
+be of no use, the delegation is refused (exit 3). What a flag says must not
+stand in the document too.
 
 With --key a retry is safe: the same parent, key and request give the same child
 again; another request under the key is a conflict (exit 4).

@@ -127,11 +127,12 @@ func deniedRows(e *replay.Effective) []term.Row {
 		if len(rows) == 0 {
 			name = "  denied"
 		}
+		// Not a note to the right: the origins of a list need not line up.
 		note := string(kind)
 		if at != (policy.Origin{}) {
 			note += ", " + where(at, e.Session)
 		}
-		rows = append(rows, term.Row{Name: name, Value: term.Plain(value), Note: term.Dim(note)})
+		rows = append(rows, term.Row{Name: name, Value: term.Cat(term.Plain(value), term.Dim("  by ", note))})
 	}
 	for _, d := range e.Authority.Own.Profile.Denied.Entries() {
 		add(d.Pattern, d.Kind, d.Origin)

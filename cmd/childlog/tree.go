@@ -189,7 +189,7 @@ func (a *app) tree(nodes []node, boot uuid.UUID, short ids) {
 			term.Plain(fmt.Sprint(n.row.Depth)), term.Plain(grouped(n.row.Head))}
 	}
 	a.out.Table([]term.Column{{Title: "LABEL", Min: 16}, {Title: "SESSION", Drop: 1}, {Title: "STATUS"}, {Title: "SANDBOX", Min: 18},
-		{Title: "APPROVALS"}, {Title: "GRANT", Min: 10}, {Title: "DEPTH", Right: true, Drop: 3}, {Title: "SEQ", Right: true, Drop: 2}}, rows)
+		{Title: "APPROVALS"}, {Title: "GRANT", Min: 22}, {Title: "DEPTH", Right: true, Drop: 3}, {Title: "SEQ", Right: true, Drop: 2}}, rows)
 	if never {
 		a.neverLegend(string(policy.Never))
 	}
