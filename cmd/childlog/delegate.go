@@ -51,7 +51,7 @@ again; another request under the key is a conflict (exit 4).
 that seq. Copies never bear policy.`),
 		Example: `  childlog delegate --parent 0a1b2c3d --label "collect changes"
   childlog delegate --parent 0a1b2c3d --key "run 4, call 7" --json
-  childlog delegate --parent 0a1b2c3d --role explore --write-scope docs
+  childlog delegate --parent 0a1b2c3d --role implement --write-scope docs
   childlog delegate --parent 0a1b2c3d --request worker.json
   childlog delegate --parent 0a1b2c3d --fork 42 --prompt "go on from here"`,
 		Args: between(0),

@@ -122,24 +122,23 @@ func toolsText(t policy.Tools) term.Text {
 // deniedRows list the deny rules, tools and then places, with who stated them.
 func deniedRows(e *replay.Effective) []term.Row {
 	var rows []term.Row
-	add := func(value string, kind policy.DenyKind, at policy.Origin) {
+	add := func(value, by string, at policy.Origin) {
 		name := ""
 		if len(rows) == 0 {
 			name = "  denied"
 		}
 		// Not a note to the right: the origins of a list need not line up.
-		note := string(kind)
 		if at != (policy.Origin{}) {
-			note += ", " + where(at, e.Session)
+			by += ", " + where(at, e.Session)
 		}
-		rows = append(rows, term.Row{Name: name, Value: term.Cat(term.Plain(value), term.Dim("  by ", note))})
+		rows = append(rows, term.Row{Name: name, Value: term.Cat(term.Plain(value), term.Dim("  by ", by))})
 	}
 	for _, d := range e.Authority.Own.Profile.Denied.Entries() {
-		add(d.Pattern, d.Kind, d.Origin)
+		add(d.Pattern, statedBy(e, d), d.Origin)
 	}
 	for _, r := range e.Authority.Operator.Entries() {
 		if r.Path != "" {
-			add("writing in "+r.Path, policy.DenyOperator, r.Origin)
+			add("writing in "+r.Path, string(policy.DenyOperator), r.Origin)
 		}
 	}
 	switch n := len(rows); {
@@ -149,6 +148,18 @@ func deniedRows(e *replay.Effective) []term.Row {
 		rows = append(rows[:manyNames], term.Row{Value: term.Plain(fmt.Sprintf("and %d more", n-manyNames))})
 	}
 	return rows
+}
+
+// statedBy says who stated a deny rule. What a session's own log states is all
+// of one kind; the event tells a request from a profile and from a narrowing.
+func statedBy(e *replay.Effective, d policy.DenyEntry) string {
+	switch first := e.Causes[policy.FieldLockdown]; {
+	case d.Kind != policy.DenyRequest || d.Origin.Session != e.Session || d.Origin.Seq == e.ReceiptSeq:
+		return string(d.Kind)
+	case first.Rule == policy.RuleProfile && first.Origin.At == d.Origin:
+		return string(policy.RuleProfile)
+	}
+	return string(policy.RuleNarrowing)
 }
 
 func scopeText(g policy.Grant) term.Text {

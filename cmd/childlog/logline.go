@@ -72,6 +72,15 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 	if ev.Inherited != nil {
 		parts = append(parts, term.Dim(fmt.Sprintf("copied from seq %d of %s", ev.Inherited.Seq, ev.Inherited.Session.String()[:8])))
 	}
+	facts := factsText(ev)
+	if ev.Type == eventlog.TypeDelegationGranted {
+		// A receipt says more than a line holds: in front what it granted.
+		if g, err := eventlog.ParseGranted(ev); err == nil {
+			grant := g.Granted.Canonical().Own.Grant
+			parts = append(parts, term.Plain(fmt.Sprintf("as %s: files %s, shell %s, %s", g.Choices.Role, grant.Files, grant.Shell, plural(len(g.Cuts), "cut"))))
+			facts = ""
+		}
+	}
 	switch {
 	case ev.ContentErr != nil:
 		parts = append(parts, term.Bad("content: "+ev.ContentErr.Error()))
@@ -81,7 +90,7 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 	default:
 		parts = append(parts, term.Plain(string(ev.Content[:min(len(ev.Content), 4*pipeWidth)])))
 	}
-	if facts := factsText(ev); facts != "" {
+	if facts != "" {
 		parts = append(parts, term.Dim(facts))
 	}
 	if ev.Type == eventlog.TypeApprovalPolicy {

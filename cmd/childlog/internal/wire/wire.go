@@ -146,29 +146,31 @@ type PolicyFinding struct {
 
 // Policy is an effective policy as of a seq, with provenance.
 type Policy struct {
-	Session       string          `json:"session"`
-	Seq           uint64          `json:"seq"`
-	Kind          string          `json:"kind"`
-	Evidence      bool            `json:"evidence"`
-	Claimed       bool            `json:"claimed"`
-	Enforced      bool            `json:"enforced"`
-	Parent        *string         `json:"parent"`
-	ParentSeq     uint64          `json:"parent_seq"`
-	Root          string          `json:"root"`
-	Depth         int             `json:"depth"`
-	MaxDepth      int             `json:"max_depth"`
-	Mode          string          `json:"mode"`
-	Provider      *Provider       `json:"provider"`
-	WorkspaceRoot *string         `json:"workspace_root"`
-	Sandbox       TracedSandbox   `json:"sandbox"`
-	Approvals     Approvals       `json:"approvals"`
-	Bound         TracedSandbox   `json:"bound"`
-	Explicit      bool            `json:"explicit"`
-	Defaults      Defaults        `json:"defaults"`
-	Authority     *Held           `json:"authority"` // null: evidence
-	Receipt       *Receipt        `json:"receipt"`
-	PolicySeqs    []uint64        `json:"policy_seqs"`
-	Findings      []PolicyFinding `json:"findings"`
+	Session       string        `json:"session"`
+	Seq           uint64        `json:"seq"`
+	Kind          string        `json:"kind"`
+	Evidence      bool          `json:"evidence"`
+	Claimed       bool          `json:"claimed"`
+	Enforced      bool          `json:"enforced"`
+	Parent        *string       `json:"parent"`
+	ParentSeq     uint64        `json:"parent_seq"`
+	Root          string        `json:"root"`
+	Depth         int           `json:"depth"`
+	MaxDepth      int           `json:"max_depth"`
+	Mode          string        `json:"mode"`
+	Provider      *Provider     `json:"provider"`
+	WorkspaceRoot *string       `json:"workspace_root"`
+	Sandbox       TracedSandbox `json:"sandbox"`
+	Approvals     Approvals     `json:"approvals"`
+	Bound         TracedSandbox `json:"bound"`
+	Explicit      bool          `json:"explicit"`
+	Defaults      Defaults      `json:"defaults"`
+	Authority     *Authority    `json:"authority"`   // null: evidence has none
+	Fingerprint   *Fingerprint  `json:"fingerprint"` // of the authority
+	Standing
+	Receipt    *Receipt        `json:"receipt"`
+	PolicySeqs []uint64        `json:"policy_seqs"`
+	Findings   []PolicyFinding `json:"findings"`
 }
 
 // PolicyOf converts an effective policy.
@@ -179,9 +181,13 @@ func PolicyOf(e *replay.Effective) Policy {
 		WorkspaceRoot: optional(e.WorkspaceRoot), Sandbox: tracedOf(e.Sandbox), Bound: tracedOf(e.Bound), Explicit: e.Explicit,
 		Approvals: Approvals{Policy: string(e.Approvals), Recorded: string(e.ApprovalRaw), Meaning: e.Approvals.Meaning(), Cause: CauseOf(e.ApprovalBy)},
 		Defaults:  Defaults{Sandbox: SandboxOf(e.Defaults.Sandbox), Approvals: string(e.Defaults.Approvals), Origin: by.Origin},
-		Authority: HeldOf(e), PolicySeqs: e.Seqs(), Findings: []PolicyFinding{}}
+		Standing:  standingOf(e), PolicySeqs: e.Seqs(), Findings: []PolicyFinding{}}
 	if e.Provider.Name != "" {
 		p.Provider = &Provider{Name: e.Provider.Name, InProcess: e.Provider.InProcess}
+	}
+	if !e.Evidence {
+		a, f := AuthorityOf(e.Authority), fingerprintOf(policy.FingerprintOf(e.Choices.Role, e.Authority))
+		p.Authority, p.Fingerprint = &a, &f
 	}
 	if e.ReceiptSeq != 0 {
 		p.Receipt = &Receipt{Seq: e.ReceiptSeq, Digest: Hex(e.Receipt)}

@@ -33,38 +33,30 @@ func paletteOf(entries []policy.PaletteEntry) []PaletteEntry {
 	return out
 }
 
-// Held is what a session may do and hand on beside its sandbox, with what the
-// harness runs it as. Causes are by field of the own half. StoreRules: the
-// store's present operator rules bind it too, beside those listed; so it is with
-// roots.
-type Held struct {
-	Authority
+// Standing is what goes with an authority: whether anything stated it, what the
+// harness runs the session as, and by field of the own half which rule and event
+// decided. StoreRules: the store's present operator rules bind the session too,
+// beside those of its authority; so it is with roots.
+type Standing struct {
+	Stated     bool                  `json:"authority_stated"` // false: a root without a profile, which has everything
 	StoreRules bool                  `json:"store_rules"`
-	Stated     bool                  `json:"stated"` // false: a root without a profile, which has everything
 	Choices    Choices               `json:"choices"`
 	Principal  *Principal            `json:"principal"`
-	Lockdown   []string              `json:"lockdown"`
+	Lockdown   []string              `json:"lockdown"` // the deployment's, beside the built-in tools
 	Palette    []PaletteEntry        `json:"palette"`
 	Causes     map[string]FieldCause `json:"causes"`
-
-	Fingerprint Fingerprint `json:"fingerprint"`
 }
 
-// HeldOf converts the authority of a session; nil for evidence, which has none.
-func HeldOf(e *replay.Effective) *Held {
-	if e.Evidence {
-		return nil
-	}
-	h := &Held{Authority: AuthorityOf(e.Authority), StoreRules: e.Kind != eventlog.KindChild, Stated: Stated(e), Choices: choicesOf(e.Choices),
-		Lockdown: append([]string{}, e.Lockdown...), Palette: paletteOf(e.Palette.Entries()), Causes: map[string]FieldCause{},
-		Fingerprint: fingerprintOf(policy.FingerprintOf(e.Choices.Role, e.Authority))}
+func standingOf(e *replay.Effective) Standing {
+	s := Standing{Stated: Stated(e), StoreRules: !e.Evidence && e.Kind != eventlog.KindChild, Choices: choicesOf(e.Choices),
+		Lockdown: append([]string{}, e.Lockdown...), Palette: paletteOf(e.Palette.Entries()), Causes: map[string]FieldCause{}}
 	if !e.Principal.IsZero() {
-		h.Principal = &Principal{Kind: e.Principal.Kind, Ref: e.Principal.Ref}
+		s.Principal = &Principal{Kind: e.Principal.Kind, Ref: e.Principal.Ref}
 	}
 	for field, c := range e.Causes {
-		h.Causes[field] = FieldCause{Rule: string(c.Rule), Origin: ruleOriginOf(c.Origin)}
+		s.Causes[field] = FieldCause{Rule: string(c.Rule), Origin: ruleOriginOf(c.Origin)}
 	}
-	return h
+	return s
 }
 
 // Stated reports whether any event limited the authority of a session: a root
