@@ -61,7 +61,9 @@ func standingOf(e *replay.Effective) Standing {
 
 // Stated reports whether any event limited the authority of a session: a root
 // that has no profile and was never narrowed holds everything.
-func Stated(e *replay.Effective) bool { return !e.Evidence && len(e.Causes) > 0 }
+func Stated(e *replay.Effective) bool {
+	return !e.Evidence && (len(e.Causes) > 0 || e.Authority.Operator.Len() > 0)
+}
 
 // Halves are an authority without the operator rules over it.
 type Halves struct {
