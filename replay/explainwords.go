@@ -17,7 +17,11 @@ import (
 func rule(e *Effective, field string, h held) string {
 	by := h.by
 	where := fmt.Sprintf("seq %d of this log", by.Origin.Seq)
-	if by.Origin.Session != e.Session {
+	switch by.Origin.Session {
+	case e.Session:
+	case eventlog.StoreSession:
+		where = fmt.Sprintf("seq %d of the store's own log", by.Origin.Seq)
+	default:
 		where = by.Origin.String()
 	}
 	switch {
@@ -185,7 +189,7 @@ func OriginText(ctx context.Context, s *eventlog.Store, session uuid.UUID, o pol
 	where := placeText(s, session, o.At)
 	switch o.Kind {
 	case policy.OriginOperator:
-		return "an operator rule, stated at " + where
+		return "an operator rule, " + where
 	case policy.OriginNarrowing:
 		return "a narrowing by an operator, " + where
 	case policy.OriginPin:
@@ -239,12 +243,12 @@ func eventWords(ev *eventlog.Event) string {
 		if ev.Source == eventlog.SourceDelegation {
 			return "the sandbox captured from the parent"
 		}
-		return "a switch of the sandbox"
+		return "a sandbox stated for the session"
 	case eventlog.TypeApprovalPolicy:
 		if ev.Source == eventlog.SourceDelegation {
 			return "the approval pin of the delegation"
 		}
-		return "a switch of the approvals"
+		return "approvals stated for the session"
 	case eventlog.TypeToolDecision:
 		return "the decision on a call"
 	}

@@ -69,8 +69,9 @@ func (a *app) deciding(field string, chain []replay.Step, lost int) {
 	a.out.Println(term.Bold(field), term.Plain(" decided: it is "), term.Bold(value))
 	a.chain(chain, lost)
 	switch {
+	case len(chain) < 2:
 	case lost == 0:
-		a.out.Wrap(0, term.Plain("The root could hand on no right to this call."))
+		a.out.Wrap(0, term.Plain("The root itself could hand on no right to this call."))
 	case lost == len(chain)-1:
 		a.out.Wrap(0, term.Plain("Every session above could hand the right on; this one has it no more."))
 	}

@@ -15,6 +15,7 @@ import (
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
 	"childlog/policy"
+	"childlog/replay"
 )
 
 var at = policy.Origin{Session: uuid.MustParse("0a1b2c3d-0000-4000-8000-000000000001"), Seq: 3}
@@ -132,11 +133,17 @@ func TestEncodersFit(t *testing.T) {
 	d := policy.Decision{Verdict: policy.VerdictDeny, Code: policy.CodeWriteScopeViolation, Rule: policy.RuleWriteScope, Origin: policy.RuleOrigin{Kind: policy.OriginSession, At: at},
 		Tool: policy.Tool{Given: "edit", Canonical: "edit", Class: policy.ClassEdit, Known: true}, Targets: []string{"a"}, Outside: []policy.OutsidePath{{Path: "b", Want: "a"}},
 		AlsoDeniedBy: []policy.Denial{{Code: policy.CodeApprovalNever, Origin: policy.RuleOrigin{Kind: policy.OriginPin}}}}
-	require.NoError(t, validate(t, s, line(t, wire.DecisionOf(d))))
-	d = policy.Decision{Verdict: policy.VerdictAllow, Code: policy.CodeAllowed, Tool: d.Tool}
-	good := line(t, wire.DecisionOf(d))
+	judged := replay.Judgement{Decision: d, Session: at.Session, EvaluatedSeq: 3, Failure: eventlog.ErrCorrupt}
+	require.NoError(t, validate(t, s, line(t, wire.JudgementOf(&judged, "c1"))))
+	judged.Failure, judged.CallSeq, judged.DecisionSeq, judged.Grant = nil, 4, 5, &replay.OnceGrant{Decider: eventlog.DeciderHuman}
+	v := wire.JudgementOf(&judged, "c1")
+	v.Line = 7
+	require.NoError(t, validate(t, s, line(t, v)))
+	judged = replay.Judgement{Decision: policy.Decision{Verdict: policy.VerdictAllow, Code: policy.CodeAllowed, Tool: d.Tool}, Session: at.Session}
+	good := line(t, wire.JudgementOf(&judged, "c1"))
 	require.NoError(t, validate(t, s, good))
-	for old, bad := range map[string]string{`"allow"`: `"maybe"`, `"allowed"`: `""`, `"edit","known"`: `"drawing","known"`, `"targets":[]`: `"targets":null`, `{"verdict"`: `{"extra":1,"verdict"`} {
+	for old, bad := range map[string]string{`"allow"`: `"maybe"`, `"allowed"`: `""`, `"edit","known"`: `"drawing","known"`, `"targets":[]`: `"targets":null`, `{"session"`: `{"extra":1,"session"`,
+		`"recorded":null`: `"recorded":{}`, `"call":"c1",`: ``, `"rule","ref"`: `"nobody","ref"`} {
 		text := strings.Replace(string(good), old, bad, 1)
 		require.NotEqual(t, string(good), text)
 		require.Error(t, validate(t, s, []byte(text)), text)
