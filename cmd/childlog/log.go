@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,6 +37,9 @@ What can't be read is shown as a hole, never left out: with --json as
 {"hole":{"from","to","error"}}. If there was one, the exit code is 6. A --from
 beyond the head is not found (exit 5), except with -f.
 
+--decider prints decisions alone: tool/decision and approval/decided by a rule,
+by the approval pin of a child, by a human or by the host.
+
 -f goes on with new events until you interrupt it, which is exit 0. It works
 beside other processes, opening the store for a moment when something changed.`),
 		Example: `  childlog log 0a1b2c3d
@@ -45,6 +49,9 @@ beside other processes, opening the store for a moment when something changed.`)
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if l.follow && (l.to > 0 || l.limit > 0) {
 				return usagef("-f goes on for ever; it takes no --to and no --limit")
+			}
+			if err := oneOf("--decider", l.decider, deciders...); err != nil {
+				return err
 			}
 			if l.to > 0 && l.from > l.to {
 				return usagef("--from %d lies behind --to %d", l.from, l.to)
@@ -64,9 +71,14 @@ beside other processes, opening the store for a moment when something changed.`)
 	f.Uint64Var(&l.from, "from", 1, "the first seq")
 	f.Uint64Var(&l.to, "to", 0, "the last seq (default: the head)")
 	f.Uint64Var(&l.limit, "limit", 0, "at most this many events")
+	f.StringVar(&l.decider, "decider", "", "only decisions by this kind: "+strings.Join(deciders, ", "))
 	f.BoolVar(&l.bare, "no-content", false, "leave the contents out")
+	complete(cmd, "decider", deciders...)
 	return cmd
 }
+
+// deciders are the kinds of those who decide.
+var deciders = []string{string(eventlog.DeciderRule), string(eventlog.DeciderPin), string(eventlog.DeciderHuman), string(eventlog.DeciderHost)}
 
 // logRun prints one log. What is read is rendered into a buffer, and printed
 // once the store is given back: whoever reads the output may be slow, and must
@@ -77,6 +89,7 @@ type logRun struct {
 	look            *term.Writer // for people, into buf
 	follow, bare    bool
 	from, to, limit uint64
+	decider         string
 
 	id       uuid.UUID
 	seqWidth int
@@ -213,6 +226,9 @@ func (l *logRun) page(page *eventlog.Page) error {
 			}
 			holes = holes[1:]
 		}
+		if l.decider != "" && l.decider != deciderOf(&page.Events[i]) {
+			continue
+		}
 		if err := l.event(&page.Events[i]); err != nil {
 			return err
 		}
@@ -224,6 +240,25 @@ func (l *logRun) page(page *eventlog.Page) error {
 		}
 	}
 	return nil
+}
+
+// deciderOf is who made the decision that an event records, "" if it is none.
+func deciderOf(ev *eventlog.Event) string {
+	if ev.Type != eventlog.TypeToolDecision && ev.Type != eventlog.TypeApprovalDecided {
+		return ""
+	}
+	m, err := ev.Facts.Map()
+	if err != nil {
+		return ""
+	}
+	switch d := m["decider"].(type) {
+	case string:
+		return d
+	case map[string]any:
+		kind, _ := d["kind"].(string) // a fact of another type is no kind
+		return kind
+	}
+	return ""
 }
 
 // lostAfter reports a lost frame that may have held the session's newest
