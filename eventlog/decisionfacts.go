@@ -26,7 +26,7 @@ type Decision struct {
 
 	Verdict policy.Verdict
 	Code    policy.Code
-	Rule    policy.Rule
+	Rule    policy.Rule // "" where the code says it all
 	Origin  policy.RuleOrigin
 	Also    []policy.Denial
 	Decider Decider // rule, pin, or who answered the ask that was relied on
@@ -60,13 +60,13 @@ func (d Decision) Facts() (Facts, error) {
 	}
 	also := make([]any, len(d.Also))
 	for i, a := range d.Also {
-		also[i] = map[string]any{"code": string(a.Code), "rule": string(a.Rule), "origin": ruleOriginFact(a.Origin)}
+		also[i] = ruleFact(a.Rule, map[string]any{"code": string(a.Code), "origin": ruleOriginFact(a.Origin)})
 	}
 	m := map[string]any{"schema": 1, "session": d.Session, "root": d.Root, "epoch": d.Epoch, "call": d.Call,
 		"tool": tool.Given, "canonical": tool.Canonical, "class": string(tool.Class), "known": tool.Known,
 		"args":    map[string]any{"before": d.ArgsBefore, "after": d.ArgsAfter},
 		"targets": map[string]any{"count": d.TargetCount, "commitment": d.Targets},
-		"verdict": string(d.Verdict), "code": string(d.Code), "rule": string(d.Rule), "origin": ruleOriginFact(d.Origin), "also_denied_by": also,
+		"verdict": string(d.Verdict), "code": string(d.Code), "origin": ruleOriginFact(d.Origin), "also_denied_by": also,
 		"decider": deciderFact(d.Decider, d.Ref), "evaluated_seq": d.EvaluatedSeq, "policy": d.Policy, "evaluated_at": d.EvaluatedMS, "steps": d.Steps,
 		"engine": d.Engine, "objections": objectionsFact(d.Objections), "enforcement": d.Enforcement}
 	if !d.Receipt.IsZero() {
@@ -75,7 +75,16 @@ func (d Decision) Facts() (Facts, error) {
 	if d.Ask != "" {
 		m["ask"] = d.Ask
 	}
-	return MakeFacts(m)
+	return MakeFacts(ruleFact(d.Rule, m))
+}
+
+// ruleFact adds a rule, which is left out where the code says it all: nothing
+// stands against most calls.
+func ruleFact(rule policy.Rule, m map[string]any) map[string]any {
+	if rule != "" {
+		m["rule"] = string(rule)
+	}
+	return m
 }
 
 func deciderFact(d Decider, ref string) map[string]any {
@@ -113,7 +122,7 @@ func ParseDecision(ev *Event) (Decision, error) {
 	}
 	d := Decision{Session: r.id("session", true), Root: r.id("root", true), Epoch: r.uint("epoch"), Receipt: r.hash("receipt"), Call: r.code("call"), Ask: r.str("ask"),
 		Tool:    policy.Tool{Given: r.code("tool"), Canonical: r.code("canonical"), Class: policy.Class(r.code("class")), Known: r.bool("known", false)},
-		Verdict: policy.Verdict(r.code("verdict")), Code: policy.Code(r.code("code")), Rule: policy.Rule(r.code("rule")), Origin: r.ruleOrigin("origin"),
+		Verdict: policy.Verdict(r.code("verdict")), Code: policy.Code(r.code("code")), Rule: policy.Rule(r.str("rule")), Origin: r.ruleOrigin("origin"),
 		EvaluatedSeq: r.uint("evaluated_seq"), Policy: r.hash("policy"), EvaluatedMS: r.uint("evaluated_at"), Steps: r.uint("steps"), Engine: r.uint("engine"),
 		Enforcement: r.code("enforcement")}
 	if s := r.sub("args", true); s != nil {
@@ -125,7 +134,7 @@ func ParseDecision(ev *Event) (Decision, error) {
 		r.adopt(s)
 	}
 	r.maps("also_denied_by", func(m *factsMap) {
-		d.Also = append(d.Also, policy.Denial{Code: policy.Code(m.code("code")), Rule: policy.Rule(m.code("rule")), Origin: m.ruleOrigin("origin")})
+		d.Also = append(d.Also, policy.Denial{Code: policy.Code(m.code("code")), Rule: policy.Rule(m.str("rule")), Origin: m.ruleOrigin("origin")})
 	})
 	if s := r.sub("decider", true); s != nil {
 		d.Decider, d.Ref = Decider(s.code("kind")), s.str("ref")
