@@ -119,24 +119,3 @@ func Changes(before, after Half, rule Rule) []Cut {
 	}
 	return out
 }
-
-// FieldText returns a field of a half as cuts and fingerprints show it; false
-// for a name that is no field.
-func (h Half) FieldText(name string) (value string, ok bool) {
-	for _, f := range h.Canonical().fields() {
-		if f.name == name {
-			return f.value, true
-		}
-	}
-	return "", false
-}
-
-// HalfFields returns the names of all fields of a half, in their order.
-func HalfFields() []string {
-	fields := (Half{}).fields()
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.name
-	}
-	return names
-}

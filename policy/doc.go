@@ -112,7 +112,7 @@
 //   - grant.go, half.go, authority.go: the parts together
 //   - class.go, classtable.go: what the calls of a tool do
 //   - deny.go, denymatch.go, operator.go: the rules that take away
-//   - role.go, request.go, wish.go, explicit.go, mergepolicy.go: what is asked for
+//   - role.go, request.go, explicit.go, mergepolicy.go: what is asked for
 //   - derive.go, rule.go: from a parent to a child, and what was cut
 //   - fields.go, fingerprint.go: a half as text
 //   - authorityledger.go: the fold of a session
@@ -139,5 +139,6 @@
 // Package objection is what a deployment may change or refuse before a call is
 // decided, package scopefs where a path meets the file system.
 //
-// And errors.go: what is refused. testdata has the meets as tables.
+// And errors.go: what is refused. testdata has the meets as tables, and every name
+// that is recorded.
 package policy

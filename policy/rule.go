@@ -37,7 +37,6 @@ func (r Rule) Cuts() bool { return slices.Contains(cuttingRules, r) }
 const (
 	RuleSpawn        Rule = "spawn"               // the parent may not delegate
 	RuleMaxChildren  Rule = "max_children"        // it has started as many as it may
-	RuleMaxDepth     Rule = "max_depth"           // its tree may not get deeper
 	RuleCapability   Rule = "capability"          // it lacks one the merge contract needs
 	RuleProviderList Rule = "provider_allow_list" // the provider is not on the list
 	RuleRequest      Rule = "request"             // the request contradicts itself
