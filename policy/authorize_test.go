@@ -312,6 +312,9 @@ func TestCase58_ShellByClass(t *testing.T) {
 		assert.Equal(t, policy.RuleOrigin{Kind: "session", At: receiptAt}, d.Origin, tool)
 	}
 	assert.Equal(t, "allowed", allReasons(decided(t, s, inspected("write_stdin"), policy.Moment{})))
+	for _, tool := range []string{"Write_Stdin", "mcp__x__run"} {
+		assert.Equal(t, policy.CodeDenyList, decided(t, s, inspected(tool), policy.Moment{}).Code, "nobody classifies the calls of %s", tool)
+	}
 	assert.Equal(t, "deny_list:deny_list", allReasons(decided(t, s, inspected("bash"), policy.Moment{})), "an alias is denied whatever it needs")
 }
 

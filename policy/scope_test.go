@@ -86,6 +86,8 @@ func TestNormalizeEntry(t *testing.T) {
 		{strings.Repeat("a/", 120) + "b", "at most 240 characters"}, // as written
 		{strings.Repeat("\U0001d400", 257), "at most 1024 bytes"},
 		{strings.Repeat("\u0958", 150), "at most 240 characters"}, // NFC takes it apart
+		{strings.Repeat("a", 1024), "at most 240 characters"},
+		{strings.Repeat("a", 1025), "at most 1024 bytes"},
 		{strings.Repeat("a", 1<<20), "at most 1024 bytes"},
 	} {
 		got, err := policy.NormalizeEntry(c.given)
