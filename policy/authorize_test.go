@@ -109,6 +109,7 @@ func TestAuthorizeRules(t *testing.T) {
 		{"and below it", halved(scoped(t)), callOf("rollback", "src/a/b"), policy.Moment{Admitted: []string{"src/a"}}, "allowed"},
 		{"and nothing else", halved(scoped(t)), callOf("rollback", "src/b"), policy.Moment{Admitted: []string{"src/a"}}, "write_scope_violation:write_scope"},
 		{"undoing nothing", halved(scoped(t)), callOf("rollback"), policy.Moment{}, "path_unknown:write_scope"},
+		{"editing nothing", halved(scoped(t, "src")), callOf("write"), policy.Moment{Admitted: []string{"src/a"}}, "path_unknown:write_scope"},
 		{"editing what was admitted", halved(scoped(t)), callOf("write", "src/a"), policy.Moment{Admitted: []string{"src/a"}}, "write_scope_violation:write_scope"},
 
 		{"files", halved(policy.RoleTest.Preset().Half()), callOf("write", "a"), policy.Moment{}, "files:grant_files"},

@@ -74,6 +74,7 @@ func TestGuardCheck(t *testing.T) {
 		{"recovery of the workspace", recovery([]string{"."}, "x"), outOfScope, nil, []string{"x"}},
 		{"recovery without a path", recovery([]string{"old/a", "src/b"}), "", []string{"old/a", "src/b"}, nil},
 		{"recovery of nothing", recovery(nil), pathUnknown, nil, nil},
+		{"an edit that names nothing does not either", policy.GuardCall{Effect: policy.EffectEdit, Admitted: []string{"src/b"}}, pathUnknown, nil, nil},
 		{"an edit does not profit from it", policy.GuardCall{Effect: policy.EffectEdit, Paths: []string{"old/a"}, PathsKnown: true, Admitted: []string{"old/a"}}, outOfScope, nil, []string{"old/a"}},
 	} {
 		v := guard(t, "src").Check(c.call)

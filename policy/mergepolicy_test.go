@@ -81,6 +81,8 @@ func TestContractNeedsCapability(t *testing.T) {
 		assert.ErrorContains(t, err, "want subagents")
 		_, err = policy.Contract{Policy: policy.MergeReadOnly}.Gate(held)
 		require.NoError(t, err, "only writing needs it")
+		_, err = policy.Contract{WriteScope: &[]string{"src"}}.Gate(held)
+		require.NoError(t, err, "and only under a contract")
 	}
 }
 
