@@ -48,6 +48,38 @@ func TestAuthorizeOrder(t *testing.T) {
 	assert.Equal(t, []policy.Code{"policy_unreadable", "closed"}, codes(decided(t, s, c, m)))
 }
 
+// The stages behind the write scope, where several stand against one call.
+func TestAuthorizeOrderOfGrants(t *testing.T) {
+	tester := policy.RoleTest.Preset().Half()
+	scopedTester := tester
+	scopedTester.Grant.Scope = declared(t, "src")
+	offline := tester
+	offline.Profile.Permissions.Network = false
+	alone := policy.TopHalf()
+	alone.Grant.Spawn, alone.Grant.MaxChildren = false, ptr(1)
+	for _, c := range []struct {
+		own  policy.Half
+		call policy.Call
+		want string
+	}{
+		{tester, callOf("write"), "path_unknown:path_unknown files:grant_files sandbox:sandbox"},
+		{scopedTester, callOf("write"), "path_unknown:write_scope files:grant_files sandbox:sandbox"},
+		{scopedTester, callOf("write", "docs"), "write_scope_violation:write_scope files:grant_files sandbox:sandbox"},
+		{scopedTester, callOf("BASH"), "write_scope_violation:write_scope shell:grant_shell opaque:opaque_tool"},
+		{offline, callOf("WebFetch"), "network:no_network network:sandbox_network"},
+		{offline, callOf("WEBFETCH"), "network:no_network network:sandbox_network opaque:opaque_tool"},
+		{alone, callOf("Task"), "spawn:grant_spawn spawn:max_children"},
+		{alone, callOf("TASK"), "spawn:grant_spawn spawn:max_children opaque:opaque_tool"},
+		{scopedTester, escalated(callOf("x"), policy.Top()), "write_scope_violation:write_scope opaque:opaque_tool sandbox:sandbox_bound approval_never:approval_pin"},
+		{scopedTester, escalated(callOf("write", "docs"), policy.Top()),
+			"write_scope_violation:write_scope files:grant_files sandbox:sandbox_bound sandbox:sandbox_roots approval_never:approval_pin"},
+	} {
+		s := under(rootSubject(t, halved(c.own)), readOnly())
+		s.Child, s.ApprovalBy = true, pinAt
+		assert.Equal(t, c.want, allReasons(decided(t, s, c.call, policy.Moment{Children: 1})), "%s %q", c.call.Tool, c.call.Paths)
+	}
+}
+
 // One rule at a time, with what goes around it.
 func TestAuthorizeRules(t *testing.T) {
 	with := func(change func(*policy.Half)) policy.Authority {

@@ -251,6 +251,7 @@ func TestCallPaths(t *testing.T) {
 		{"write_files", `{"files":[{"path":"a","content":"x"},{"path":"b"}]}`, []string{"a", "b"}, true},
 		{"write", `{"path":"a","options":{"Path":"b"}}`, []string{"b", "a"}, true},
 		{"write", `{"filePath":"a"}`, []string{"a"}, true},
+		{"write", `{"path":"a","file-path":"b","NOTEBOOK_Path":"c","file_paths":"d"}`, []string{"c", "b", "a"}, true},
 		{"write", `{"path":"a","PATH":"b"}`, []string{"b", "a"}, true},
 		{"write", `{"path":"a","\uff50ath":"b","p\u200bath":"c"}`, []string{"a", "c", "b"}, true},
 		{"write", `{"path":"a","notebook_path":null}`, []string{"a"}, true},
