@@ -69,6 +69,17 @@ func (h Half) fields() []field {
 	}
 }
 
+// FieldText returns a field of a half as cuts and fingerprints show it; false
+// for a name that is no field.
+func (h Half) FieldText(name string) (value string, ok bool) {
+	for _, f := range h.Canonical().fields() {
+		if f.name == name {
+			return f.value, true
+		}
+	}
+	return "", false
+}
+
 func toolsField(t Tools) field {
 	if t.Inherits() {
 		return field{FieldTools, string(t.State()), true}

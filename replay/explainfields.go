@@ -37,7 +37,7 @@ var (
 )
 
 // FieldGroups lists what [Explain] takes, in the order in which it is shown.
-// Those of an authority are as policy.HalfFields names them.
+// Those of an authority are as package policy names them.
 var FieldGroups = []FieldGroup{
 	{"sandbox", []string{"sandbox", "sandbox.mode", "sandbox.writable_roots", "sandbox.network", "sandbox.exclude_tmpdir_env_var", "sandbox.exclude_slash_tmp", fieldBound}},
 	{"approvals", []string{fieldApprovals, fieldDefaults}},

@@ -342,10 +342,10 @@ func place(p wire.Policy) string {
 
 // granted is the fingerprint of a grant, which two readers can compare.
 func granted(p wire.Policy) string {
-	if p.Authority == nil {
+	if p.Fingerprint == nil {
 		return "none"
 	}
-	return "fingerprint " + p.Authority.Fingerprint.SHA256[:12]
+	return "fingerprint " + p.Fingerprint.SHA256[:12]
 }
 
 func network(p wire.Policy) string {
