@@ -26,9 +26,12 @@ func (ts *testStore) forge(parent, child uuid.UUID, change func(*forgery)) []Bat
 	events := f.unit[0].Events
 	f.created, err = ParseCreated(&Event{Version: 1, Type: TypeSessionCreated, Facts: events[0].Facts})
 	require.NoError(ts.t, err)
-	f.granted = Granted{Parent: parent, Child: child, Root: row.Root, Depth: row.Depth + 1, MaxDepth: row.MaxDepth, ParentSeq: row.Head, ParentHead: row.Hash,
-		Defaults: readOnlyDefaults(), Choices: policy.Choices{Role: policy.RoleGeneral}, Key: KeyHash(parent, "k")}
+	f.granted = plainReceipt(&row, child, "k")
+	f.granted.ParentReceipt = ts.receiptOf(parent)
 	change(f)
+	if f.granted.SeedLen == 0 {
+		f.granted.SeedLen = f.created.SeedLen
+	}
 	if f.unit[0].Events[0].Type == TypeSessionCreated {
 		f.unit[0].Events[0].Facts = f.created.Facts()
 	}
@@ -361,11 +364,14 @@ func TestForgedGrantIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		grant := func(h policy.Half) []Batch {
 			return ts.forge(parent, sid(9), func(f *forgery) {
+				f.granted.Granted = policy.Authority{Own: ceiling, Delegable: ceiling}
 				if half == "own" {
 					f.granted.Granted.Own = h
 				} else {
 					f.granted.Granted.Delegable = h
 				}
+				f.granted.Ceiling = policy.Authority{Own: ceiling, Delegable: ceiling}
+				f.granted.Fingerprint = policy.FingerprintOf(f.granted.Choices.Role, f.granted.Granted).Sum
 			})
 		}
 		_, err = ts.transact(EntryDelegation, grant(policy.TopHalf())...)

@@ -128,6 +128,9 @@ func (st *stage) checkAsk(now *Row, ev *Event, asked map[string]bool) error {
 			return refuse(ErrUnauthorized, "decider %s allows nothing in a %s", d.Decider, now.Kind)
 		}
 	case TypeToolDecision:
+		if _, err := ParseDecision(ev); err != nil {
+			return refuse(ErrInvalid, "%v", err)
+		}
 		call := ev.Facts.Str("call")
 		if ask != "" && ev.Facts.Str("verdict") == string(policy.VerdictAllow) &&
 			!slices.ContainsFunc(now.Grants, func(g OnceGrant) bool { return g.Ended == 0 && g.Ask == ask && g.Call == call }) {

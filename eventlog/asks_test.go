@@ -21,14 +21,11 @@ func decisionOf(ask string, o AskOutcome, d Decider) NewEvent {
 	return ev
 }
 
-func allowOf(ask, call string) NewEvent {
-	return toolDecision(policy.VerdictAllow, call, ask)
-}
+func allowOf(ask, call string) NewEvent { return verdictOf(ask, call, policy.VerdictAllow) }
 
-// toolDecision is a whole record, so that only the ask can be wrong with it.
-func toolDecision(v policy.Verdict, call, ask string) NewEvent {
-	d := Decision{Call: call, Ask: ask, Tool: policy.Tool{Given: "Bash", Canonical: "bash", Class: policy.ClassShell, Known: true}, Verdict: v, Code: "code", Rule: "rule",
-		Origin: policy.RuleOrigin{Kind: policy.OriginNone}, Decider: DeciderRule, Engine: 1, Enforcement: Enforced}
+func verdictOf(ask, call string, v policy.Verdict) NewEvent {
+	d := Decision{Session: sid(1), Root: sid(1), Call: call, Ask: ask, Tool: policy.Tool{Given: "edit", Canonical: "edit", Class: policy.ClassEdit}, Verdict: v,
+		Code: "a_code", Rule: "a_rule", Origin: policy.RuleOrigin{Kind: policy.OriginNone}, Decider: DeciderRule, Enforcement: Enforced}
 	return NewEvent{Type: TypeToolDecision, Source: SourceStore, Facts: must(d.Facts())}
 }
 
@@ -65,8 +62,8 @@ func TestOneDecisionForEachAsk(t *testing.T) {
 		"used when its turn is over":      {more(turn, allowOf("a", "c")), ErrUnauthorized},
 		"used when it was rejected":       {[]NewEvent{askOf("a", "c"), decisionOf("a", AskRejected, DeciderHuman), allowOf("a", "c")}, ErrUnauthorized},
 		"used before it is decided":       {[]NewEvent{askOf("a", "c"), allowOf("a", "c")}, ErrUnauthorized},
-		"an allow that rests on no ask":   {[]NewEvent{toolDecision(policy.VerdictAllow, "c", "")}, nil},
-		"a denial that names a spent ask": {more(turn, toolDecision(policy.VerdictDeny, "c", "a")), nil},
+		"an allow that rests on no ask":   {[]NewEvent{allowOf("", "c")}, nil},
+		"a denial that names a spent ask": {more(turn, verdictOf("a", "c", policy.VerdictDeny)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, together := range []bool{true, false} {

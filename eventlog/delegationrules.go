@@ -211,9 +211,9 @@ func (st *stage) within(child uuid.UUID, events []pending, parent *entry) error 
 			return fmt.Errorf("%w: %s: granted %s: more than session %s can hand on", ErrWidening, TypeDelegationGranted, []string{"own", "delegable"}[i], parent.row.Session)
 		}
 	}
-	if err := st.receipt(born, above, &parent.row); err != nil {
+	bound := above.ledger // Switch says by which event a value is too wide
+	if err := bound.Switch(born.ledger.Bound().Value, born.ledger.Bound().Cause()); err != nil {
 		return err
 	}
-	bound := above.ledger // Switch says by which event a value is too wide
-	return bound.Switch(born.ledger.Bound().Value, born.ledger.Bound().Cause())
+	return st.receipt(born, above, &parent.row)
 }

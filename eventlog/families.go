@@ -128,7 +128,7 @@ func (e Entry) allows(typ string, src Source) bool {
 	case EntryOperator:
 		switch family {
 		case "policy": // a profile stands at the beginning of a root or nowhere
-			return src == SourceOperator && typ == TypePolicyNarrowed
+			return src == SourceOperator && typ != TypePolicyProfile
 		case "sandbox", "control", "session", "approval", "inbox", "activation":
 			return src == SourceOperator && typ != TypeSessionCreated && typ != TypeSessionEndSeed && typ != TypeApprovalAsked && typ != TypeApprovalDecided
 		}

@@ -142,29 +142,69 @@ func (ts *testStore) root(id uuid.UUID) uuid.UUID {
 }
 
 // childBatches are the atomic unit of a delegation: the child's first events
-// and the parent's delegation/started. parent is the row at the capture.
+// and the parent's delegation/started. parent is the row of a root at the
+// capture.
 func childBatches(parent *Row, child uuid.UUID, key string) []Batch {
 	created := Created{Kind: KindChild, Parent: parent.Session, ParentSeq: parent.Head, ParentHead: parent.Hash, Root: parent.Root, Depth: parent.Depth + 1,
 		MaxDepth: parent.MaxDepth, Mode: ModeContinuable, Defaults: readOnlyDefaults()}
-	granted := Granted{Parent: parent.Session, Child: child, ParentSeq: parent.Head, ParentHead: parent.Hash, Root: parent.Root, Depth: parent.Depth + 1,
-		MaxDepth: parent.MaxDepth, Choices: policy.Choices{Role: policy.RoleGeneral}, Defaults: readOnlyDefaults(), Key: KeyHash(parent.Session, key)}
-	started := mustFacts(map[string]any{"child": child, "receipt": Digest(must(granted.Facts()))})
-	return []Batch{
+	unit := []Batch{
 		{Session: child, Events: []NewEvent{
 			{Type: TypeSessionCreated, Facts: created.Facts()},
-			{Type: TypeDelegationGranted, Facts: must(granted.Facts())},
+			{Type: TypeDelegationGranted},
 			{Type: TypeSandboxMode, Facts: SandboxFacts(policy.Sandbox{Mode: policy.ReadOnly}.Canonical())},
 			{Type: TypeApprovalPolicy, Facts: ApprovalFacts(policy.Never)},
 		}},
-		{Session: parent.Session, Expect: Any(), Events: []NewEvent{{Type: TypeDelegationStarted, Facts: started}}},
+		{Session: parent.Session, Expect: Any(), Events: []NewEvent{{Type: TypeDelegationStarted}}},
 	}
+	return withReceipt(unit, plainReceipt(parent, child, key))
+}
+
+// plainReceipt is that of a child which was granted everything by a parent
+// that nobody limited. It names the sandbox of childBatches.
+func plainReceipt(parent *Row, child uuid.UUID, key string) Granted {
+	readOnly, top := policy.Sandbox{Mode: policy.ReadOnly}.Canonical(), policy.TopAuthority()
+	return Granted{Parent: parent.Session, Child: child, ParentSeq: parent.Head, ParentHead: parent.Hash, Root: parent.Root, Depth: parent.Depth + 1,
+		MaxDepth: parent.MaxDepth, Choices: policy.Choices{Role: policy.RoleGeneral}, Defaults: readOnlyDefaults(), Sandbox: &readOnly, Key: KeyHash(parent.Session, key),
+		Ceiling: top, Requested: top, Granted: top, Fingerprint: policy.FingerprintOf(policy.RoleGeneral, top).Sum, ClassTable: policy.ClassTableVersion,
+		Commitments: Commitments{Request: Hash{6}, Manifest: Hash{7}}}
+}
+
+// withReceipt puts a receipt, and what rests on it, into a delegation.
+func withReceipt(unit []Batch, g Granted) []Batch {
+	events := unit[0].Events
+	granted := must(g.Facts())
+	events[slices.IndexFunc(events, func(e NewEvent) bool { return e.Type == TypeDelegationGranted })].Facts = granted
+	unit[1].Events[0].Facts = mustFacts(map[string]any{"child": g.Child, "receipt": Digest(granted)})
+	return unit
+}
+
+// receiptIn reads the receipt of a delegation.
+func receiptIn(unit []Batch) Granted {
+	events := unit[0].Events
+	i := slices.IndexFunc(events, func(e NewEvent) bool { return e.Type == TypeDelegationGranted })
+	return must(ParseGranted(&Event{Type: TypeDelegationGranted, Version: ReceiptVersion, Facts: events[i].Facts}))
 }
 
 // delegation is the unit for a parent as it stands now.
 func (ts *testStore) delegation(parent, child uuid.UUID, key string) []Batch {
 	row, err := ts.Row(parent)
 	require.NoError(ts.t, err)
-	return childBatches(&row, child, key)
+	unit := childBatches(&row, child, key)
+	g := receiptIn(unit)
+	g.ParentReceipt = ts.receiptOf(parent)
+	return withReceipt(unit, g)
+}
+
+// receiptOf is the digest of a session's receipt, zero for a root.
+func (ts *testStore) receiptOf(session uuid.UUID) (digest Hash) {
+	events, _, err := ts.Policy(ctx, session, 0)
+	require.NoError(ts.t, err)
+	for i := range events {
+		if events[i].Type == TypeDelegationGranted {
+			digest = Digest(events[i].Facts)
+		}
+	}
+	return digest
 }
 
 // withSeed puts seed copies and their end into a delegation.
@@ -176,8 +216,10 @@ func withSeed(unit []Batch, seed ...NewEvent) []Batch {
 	}
 	created.SeedLen = uint64(len(seed))
 	events[0].Facts = created.Facts()
+	g := receiptIn(unit)
+	g.SeedLen = created.SeedLen
 	unit[0].Events = append(append(append(events[:1:1], seed...), NewEvent{Type: TypeSessionEndSeed}), events[1:]...)
-	return unit
+	return withReceipt(unit, g)
 }
 
 // child delegates from parent.

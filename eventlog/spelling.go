@@ -10,7 +10,7 @@ import (
 // byte, what this version writes for what it reads in them. The schema looks
 // at the top level only. Below it an unknown field would be free text that
 // nothing can redact, and a field of a later version would be read over here
-// and bind there. Errors: ErrInvalid.
+// and bind there. Types without such a level pass. Errors: ErrInvalid.
 func checkSpelling(ev *Event) error {
 	again, err := rewritten(ev)
 	if err != nil {
@@ -46,12 +46,6 @@ func rewritten(ev *Event) (Facts, error) {
 			return nil, err
 		}
 		return c.Facts(ev.Facts.Str("by"))
-	case TypeSandboxMode:
-		v, err := ParseSandbox(ev)
-		return SandboxFacts(v), err
-	case TypeApprovalPolicy:
-		a, err := ParseApproval(ev)
-		return ApprovalFacts(a), err
 	case TypeStoreRules:
 		rules, err := ParseStoreRules(ev)
 		if err != nil {
