@@ -110,6 +110,9 @@ func (b *bounds) add(ev *Event) error {
 		if err != nil {
 			return badFacts(err)
 		}
+		if err := checkNames(ev.Type+": lockdown", p.Lockdown); err != nil {
+			return err
+		}
 		b.authority, b.principal, b.lockdown = p.Authority.Canonical(), p.Principal, p.Lockdown
 	case TypeDelegationGranted:
 		g, err := ParseGranted(ev)

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -42,6 +43,12 @@ func (b *bounds) begins() error {
 	if err := c.Defaults.Sandbox.Validate(); err != nil {
 		return fmt.Errorf("%s: defaults: %w", TypeSessionCreated, err)
 	}
+	if _, err := policy.ParseApproval(string(c.Defaults.Approvals)); err != nil {
+		return fmt.Errorf("%s: defaults: %w", TypeSessionCreated, err)
+	}
+	if c.Provider.Name != "" && !codePattern.MatchString(c.Provider.Name) || c.External != nil && !codePattern.MatchString(c.External.System) {
+		return invalidf("%s: provider or external system: want a code of 1 to 256 letters, digits or _.:/@+#=-, free text is content", TypeSessionCreated)
+	}
 	if _, err := policy.NewWorkspace(c.WorkspaceRoot, c.PathStyle); err != nil {
 		return fmt.Errorf("%s: %w", TypeSessionCreated, err)
 	}
@@ -54,7 +61,7 @@ func (st *stage) receipt(born, above *bounds, parent *Row) error {
 		return err
 	}
 	g := born.granted
-	if (g.Sandbox == nil) != (born.captured == nil) || g.Sandbox != nil && !g.Sandbox.Equal(*born.captured) {
+	if (g.Sandbox == nil) != (born.captured == nil) || g.Sandbox != nil && !sameSpelling(sandboxFact(*g.Sandbox), sandboxFact(*born.captured)) {
 		return unauthorizedf("%s: sandbox: it is not the one of %s", TypeDelegationGranted, TypeSandboxMode)
 	}
 	present, err := st.storeRules()
@@ -68,6 +75,8 @@ func (st *stage) receipt(born, above *bounds, parent *Row) error {
 		{"principal", g.Principal == above.principal}, {"issuer/claimed", g.IssuerClaimed == (parent.Kind == KindStub)},
 		{"parent_receipt", g.ParentReceipt == above.receipt}, {"class_table", g.ClassTable == policy.ClassTableVersion},
 		{"ceiling/own", g.Ceiling.Own.Equal(above.authority.Own)}, {"ceiling/delegable", g.Ceiling.Delegable.Equal(above.authority.Delegable)},
+		{"defaults", sameSpelling(defaultsFact(g.Defaults), defaultsFact(born.created.Defaults))},
+		{"defaults: wider than the parent's", g.Defaults.Equal(g.Defaults.Meet(above.created.Defaults))},
 		{"role", g.Choices.Role.Known()}, {"merge_policy", g.Merge == "" || knownMerge(g.Merge)},
 		{"commitments", !g.Commitments.Request.IsZero() && !g.Commitments.Manifest.IsZero()},
 		{"lockdown: it drops some of the parent's", containsAll(g.Lockdown, above.lockdown)},
@@ -145,6 +154,9 @@ func checkLabels(g *Granted, above *bounds) error {
 			return invalidf("%s: evidence: got %.40q of field %.40q, want recorded, inferred or absent of a field", TypeDelegationGranted, e, name)
 		}
 	}
+	if err := checkNames("lockdown", g.Lockdown); err != nil {
+		return err
+	}
 	reached := map[string]string{}
 	for _, c := range g.Cuts {
 		name, asked, _ := cutHalves(c.Field, g)
@@ -177,6 +189,15 @@ func checkLabels(g *Granted, above *bounds) error {
 	return nil
 }
 
+func checkNames(what string, names []string) error {
+	for _, n := range names {
+		if err := policy.CheckToolName(n); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	return nil
+}
+
 // cutHalves finds the field that a cut names, in the requested and in the
 // granted half.
 func cutHalves(field string, g *Granted) (name string, asked, granted policy.Half) {
@@ -190,6 +211,10 @@ func knownMerge(m policy.MergePolicy) bool {
 	_, err := policy.ParseMergePolicy(string(m))
 	return err == nil
 }
+
+// sameSpelling is stricter than Equal, to which two foreign modes are the same:
+// one of them could be any text.
+func sameSpelling(a, b map[string]any) bool { return bytes.Equal(mustFacts(a), mustFacts(b)) }
 
 func containsAll(have, want []string) bool {
 	return !slices.ContainsFunc(want, func(s string) bool { return !slices.Contains(have, s) })
