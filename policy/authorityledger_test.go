@@ -41,7 +41,7 @@ func TestAuthorityLedger(t *testing.T) {
 
 	s := childSubject(t, d)
 	s.Authority, s.Causes = l.Effective(), l.Causes()
-	assert.Equal(t, "files:narrowing", allReasons(decided(t, s, callOf("write", "a"), policy.Moment{NowMS: nowMS})))
+	assert.Equal(t, "files:grant_files", allReasons(decided(t, s, callOf("write", "a"), policy.Moment{NowMS: nowMS})))
 }
 
 func TestZeroAuthorityLedger(t *testing.T) {

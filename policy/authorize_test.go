@@ -32,8 +32,8 @@ func TestAuthorizeOrder(t *testing.T) {
 	}
 	assert.Equal(t, want, codes(got))
 	assert.Equal(t, []policy.Rule{
-		"invalid_call_id", "invalid_escalation", "evidence", "fenced", "closed", "receipt", "receipt", "lockdown", "operator_deny", "operator_path",
-		"deny_list", "receipt", "receipt", "receipt", "sandbox", "path_form",
+		"invalid_call_id", "invalid_escalation", "evidence", "fenced", "closed", "deadline", "max_steps", "lockdown", "operator_deny", "operator_path",
+		"deny_list", "tool_scope", "write_scope", "grant_files", "sandbox", "path_form",
 	}, rulesOf(got))
 	assert.Equal(t, policy.VerdictDeny, got.Verdict)
 
@@ -70,9 +70,9 @@ func TestAuthorizeOrderOfGrants(t *testing.T) {
 		{offline, callOf("WEBFETCH"), "network:no_network network:sandbox_network opaque:opaque_tool"},
 		{alone, callOf("Task"), "spawn:grant_spawn spawn:max_children"},
 		{alone, callOf("TASK"), "spawn:grant_spawn spawn:max_children opaque:opaque_tool"},
-		{scopedTester, escalated(callOf("x"), policy.Top()), "write_scope_violation:write_scope opaque:opaque_tool sandbox:sandbox_bound approval_never:approval_pin"},
+		{scopedTester, escalated(callOf("x"), policy.Top()), "write_scope_violation:write_scope opaque:opaque_tool approval_never:approval_pin sandbox:sandbox_bound"},
 		{scopedTester, escalated(callOf("write", "docs"), policy.Top()),
-			"write_scope_violation:write_scope files:grant_files sandbox:sandbox_bound sandbox:sandbox_roots approval_never:approval_pin"},
+			"write_scope_violation:write_scope files:grant_files sandbox:sandbox_roots approval_never:approval_pin sandbox:sandbox_bound"},
 	} {
 		s := under(rootSubject(t, halved(c.own)), readOnly())
 		s.Child, s.ApprovalBy = true, pinAt
@@ -306,7 +306,7 @@ func TestCase54_ExplorerImplementTouch(t *testing.T) {
 	assert.Equal(t, "classify the command as needing at most inspect, or delegate again with more shell than that", d.Change(&s))
 
 	d = decided(t, childSubject(t, explorer), call, policy.Moment{NowMS: nowMS})
-	assert.Equal(t, "shell:receipt", allReasons(d))
+	assert.Equal(t, "shell:grant_shell", allReasons(d))
 }
 
 func TestCase57_ToolNames(t *testing.T) {
@@ -362,7 +362,7 @@ func TestCase61_ClockSetBack(t *testing.T) {
 		"latched by an earlier decision": {NowMS: nowMS - 100, LastMS: nowMS - 200, Expired: true},
 	} {
 		d := decided(t, s, callOf("read"), m)
-		assert.Equal(t, "expired:profile", allReasons(d), name)
+		assert.Equal(t, "expired:deadline", allReasons(d), name)
 		assert.Equal(t, issuerAt, d.Origin.At)
 	}
 	assert.True(t, ptr(decided(t, s, callOf("read"), policy.Moment{NowMS: nowMS - 1, LastMS: nowMS - 1})).Allowed())

@@ -137,13 +137,16 @@ func makeReady(s Subject) *ready {
 }
 
 // cause returns the rule and the origin of a field's value, or the given rule
-// and the session where nobody said.
+// and the session where nobody said. That a receipt, a profile or a narrowing
+// states the value is no rule but its origin: then the given rule is what
+// refuses.
 func (s *Subject) cause(field string, otherwise Rule) (Rule, RuleOrigin) {
 	c, ok := s.Causes[field]
 	if !ok {
 		return otherwise, RuleOrigin{Kind: OriginSession}
 	}
-	if c.Rule == "" {
+	switch c.Rule {
+	case "", RuleReceipt, RuleProfile, RuleNarrowing:
 		c.Rule = otherwise
 	}
 	if c.Origin.Kind == "" {
