@@ -105,6 +105,8 @@ func (r *ready) sandboxHolds(p place, folded string, box *writable, before bool)
 		in, named = r.held(p, &r.bound)
 	}
 	switch {
+	case !in && box.Mode == DangerFullAccess: // it lists no roots, and the bound is what did not hold
+		return Denial{CodeSandbox, RuleSandboxRoots, originOf(r.Sandbox.Roots)}, r.wantRoots(r.bound.Sandbox)
 	case !in:
 		return Denial{CodeSandbox, RuleSandboxRoots, originOf(r.Sandbox.Roots)}, r.wantRoots(box.Sandbox)
 	case !named:
