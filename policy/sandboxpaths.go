@@ -140,7 +140,7 @@ func (r *ready) wantRoots(box Sandbox) string {
 	if more := len(box.Roots.dirs) - most; more > 0 {
 		want += " and " + strconv.Itoa(more) + " more"
 	}
-	if !box.ExcludeSlashTmp && !r.Workspace.windows {
+	if !box.ExcludeSlashTmp && !r.Workspace.windows && !slices.Contains(roots.dirs, "/tmp") {
 		want += " or /tmp"
 	}
 	return want

@@ -52,10 +52,21 @@
 // escalation beyond the bound of a narrowed root is rejected and nobody is
 // asked: one call is no exception to a narrowing.
 //
+// # Explaining
+//
+// [Explain] names the one rule and event behind a field and walks from the root
+// down: what each session held when it delegated, and what it could hand on.
+// [ExplainCall] does so for the field that decided a call, and finds the session
+// in which the reason stands first: each ancestor is asked, with what it could
+// hand on in the place of what it may do itself. [ExplainEvent] tells what one
+// event did. A recorded decision is explained by its record and is not decided
+// again: a classifier's verdict and an escalation are no part of the record.
+//
 // # What a harness calls
 //
-//	Policy, Resume, Explain, Diff          read
-//	NewAuthorizer, DecideAt                may it do this
+//	Policy, Resume, Diff                   read
+//	Explain, ExplainCall, ExplainEvent     and understand
+//	NewAuthorizer, DecideAt, Decisions     may it do this, and what was decided
 //	Activate, End, Switch, Narrow          policy and residency
 //	Rules, SetRules                        what the store's operator denies
 //	Ask, Once                              approval of one call, once

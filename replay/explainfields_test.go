@@ -76,7 +76,7 @@ func TestExplainAuthority(t *testing.T) {
 			x.Chain = nil
 			require.Equal(t, x, all[i])
 		}
-		for _, field := range policy.HalfFields() {
+		for field := range f.policy(worker).Causes {
 			require.Contains(t, replay.Fields, field)
 		}
 	})

@@ -90,7 +90,7 @@ func fieldList() string {
 		line := fmt.Sprintf("  %-10s", g.Name)
 		for i, f := range g.Fields {
 			if i > 0 && len(line)+1+len(f) > helpWidth {
-				b.WriteString(line + "\n")
+				b.WriteString(strings.TrimRight(line, " ") + "\n")
 				line = strings.Repeat(" ", 12)
 			}
 			if line = line + f; i < len(g.Fields)-1 {

@@ -72,6 +72,12 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 	if ev.Inherited != nil {
 		parts = append(parts, term.Dim(fmt.Sprintf("copied from seq %d of %s", ev.Inherited.Seq, ev.Inherited.Session.String()[:8])))
 	}
+	if ev.Type == eventlog.TypeToolDecision {
+		if d, err := eventlog.ParseDecision(ev); err == nil { // its content is for the comparison of hashes
+			decided := term.Cat(verdictText(d.Verdict), term.Plain(fmt.Sprintf(": %s, call %s, tool %s, by %s", d.Code, d.Call, d.Tool.Given, d.Decider)))
+			return term.Cat(separated(append(parts, decided))...)
+		}
+	}
 	facts := factsText(ev)
 	if ev.Type == eventlog.TypeDelegationGranted {
 		// A receipt says more than a line holds: in front what it granted.
@@ -101,12 +107,17 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 	if ev.Ignorable {
 		parts = append(parts, term.Dim("ignorable"))
 	}
-	var out term.Text
+	return term.Cat(separated(parts)...)
+}
+
+// separated puts a gap between parts.
+func separated(parts []term.Text) []term.Text {
+	out := make([]term.Text, 0, 2*len(parts))
 	for i, p := range parts {
 		if i > 0 {
-			out = term.Cat(out, term.Plain("  "))
+			out = append(out, term.Plain("  "))
 		}
-		out = term.Cat(out, p)
+		out = append(out, p)
 	}
 	return out
 }
