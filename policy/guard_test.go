@@ -285,6 +285,14 @@ func TestCallPaths(t *testing.T) {
 		{"x", `{"path":"a","stats":{"diff":3}}`, []string{"a"}, true},
 		{"x", `{"path":"a","ops":[{"diff":"--- a/b\n+++ b/b\n"}]}`, []string{"b", "a"}, true},
 		{"x", `{"diff":"--- a/b\n+++ b/c\n@@ -1 +1 @@\n-x\n+y\n"}`, []string{"b", "c"}, true},
+		{"move", `{"path":"a","moves":[{"source":"b","destination":"../c"}]}`, []string{"../c", "b", "a"}, true},
+		{"move", `{"path":"a","moves":[{"Source":"b","DESTINATION":1}]}`, []string{"b", "a"}, false},
+		// A tool that patches may take its patch from any argument.
+		{"apply_patch", `{"path":"a","command":["apply_patch","*** Begin Patch\n*** Add File: /etc/b\n+x\n*** End Patch"]}`, []string{"/etc/b", "a"}, true},
+		{"apply_patch", `{"path":"a","call":{"body":"*** Begin Patch\n*** Add File: b\n+x\n*** End Patch"}}`, []string{"b", "a"}, true},
+		{"apply_patch", `{"path":"a","call":[{"body":["--- a/b\n+++ b/b\n"]}]}`, []string{"b", "a"}, true},
+		{"write", `{"path":"a","call":["*** Begin Patch\n*** Add File: b\n+x\n*** End Patch"]}`, []string{"a"}, true},
+		{"x", `{"path":"a","call":{"diff":["--- a/b\n+++ b/b\n",7,null]}}`, []string{"b", "a"}, true},
 	} {
 		var args map[string]any
 		require.NoError(t, json.Unmarshal([]byte(c.args), &args), c.args)
@@ -296,6 +304,19 @@ func TestCallPaths(t *testing.T) {
 	got, known := policy.CallPaths("x", map[string]any{"paths": []string{"a", "b"}, "edits": []map[string]any{{"path": "c"}}})
 	assert.Equal(t, []string{"c", "a", "b"}, got)
 	assert.True(t, known)
+	got, known = policy.CallPaths("apply_patch", map[string]any{"path": "a", "command": []string{"apply_patch", "*** Add File: b"}})
+	assert.Equal(t, []string{"b", "a"}, got)
+	assert.True(t, known)
+	for _, hidden := range []any{
+		[]byte("a"), json.RawMessage(`{"path":"b"}`), map[string]string{"path": "b"}, []map[string]string{{"path": "b"}}, struct{ Path string }{"b"}, &got, [1]string{"b"},
+	} {
+		_, known = policy.CallPaths("x", map[string]any{"path": "a", "options": hidden})
+		assert.False(t, known, "%T", hidden)
+	}
+	for _, plain := range []any{nil, true, 1, uint8(2), 0.5, json.Number("7"), "text", []any{}, []string{"text"}} {
+		_, known = policy.CallPaths("x", map[string]any{"path": "a", "options": plain})
+		assert.True(t, known, "%T", plain)
+	}
 	_, known = policy.CallPaths("x", map[string]any{"path": []byte("a")})
 	assert.False(t, known)
 	_, known = policy.CallPaths("x", nil)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -21,17 +22,20 @@ const (
 // something that should name one could not be read. It looks at
 //
 //   - path, file_path, notebook_path and paths, wherever they are nested;
-//   - source and destination, at the top and in edits[];
+//   - source and destination, at the top, in edits[], and wherever they stand
+//     together: a source alone may be that of a quotation;
 //   - edits[], of which an item may name a path or not;
 //   - the patches in patch and diff, in an input that is an envelope of Codex
-//     and, if the tool's name says that it patches, in every text at the top
-//     that looks like one; see guardpatch.go for the dialects.
+//     and, if the tool's name says that it patches, in every text that looks
+//     like one, wherever it is nested; see guardpatch.go for the dialects.
 //
 // Keys are compared folded and without "_" and "-", so filePath is file_path,
 // and an argument that only differs in case from a checked one does not slip
 // past. A null is an argument left out; any other value that is no text, list
-// or object is doubt, as is an empty path. An argument under another name is
-// not found: the tools a harness declares as editing must use these.
+// or object is doubt, as is an empty path, and so is a list or object of a type
+// that no decoder of JSON makes: what is in it is not seen. An argument under
+// another name is not found: the tools a harness declares as editing must use
+// these.
 //
 // A custom tool whose whole input is one text is passed as {"input": text}.
 // The order depends on the arguments only. Time and memory are linear in their
@@ -72,11 +76,12 @@ func (c *callPaths) object(m map[string]any, depth int, outer bool) {
 		c.doubt = true
 		return
 	}
+	moves := outer || isMove(m)
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		value := m[key]
 		switch k := canonicalKey(key); {
 		case k == "path" || k == "filepath" || k == "notebookpath" || k == "paths",
-			outer && (k == "source" || k == "destination"):
+			moves && (k == "source" || k == "destination"):
 			c.path(value, depth)
 		case k == "edits":
 			c.edits(value, depth)
@@ -86,12 +91,22 @@ func (c *callPaths) object(m map[string]any, depth int, outer bool) {
 			} else if outer && value != nil {
 				c.doubt = true
 			} else {
-				c.other(value, depth, false)
+				c.other(value, depth, true)
 			}
 		default:
-			c.other(value, depth, outer)
+			c.other(value, depth, c.patches)
 		}
 	}
+}
+
+// isMove reports whether an object has both a source and a destination.
+func isMove(m map[string]any) bool {
+	from, to := false, false
+	for key := range m {
+		k := canonicalKey(key)
+		from, to = from || k == "source", to || k == "destination"
+	}
+	return from && to
 }
 
 // path reads the value of an argument that names one path or several.
@@ -143,28 +158,44 @@ func (c *callPaths) edits(value any, depth int) {
 }
 
 // other reads an argument that is not about paths: what is nested in it may be,
-// and the text of a patching tool may be the patch.
-func (c *callPaths) other(value any, depth int, outer bool) {
+// and where patches are looked for, a text that looks like one is.
+func (c *callPaths) other(value any, depth int, patches bool) {
 	if depth >= maxArgDepth {
 		c.doubt = c.doubt || value != nil
 		return
 	}
 	switch v := value.(type) {
+	case nil:
 	case string:
-		if outer && c.patches && looksLikePatch(v) {
+		if patches && looksLikePatch(v) {
 			c.patch(v)
 		}
 	case map[string]any:
 		c.object(v, depth+1, false)
 	case []any:
 		for _, item := range v {
-			c.other(item, depth+1, false)
+			c.other(item, depth+1, patches)
+		}
+	case []string:
+		for _, item := range v {
+			c.other(item, depth+1, patches)
 		}
 	case []map[string]any:
 		for _, m := range v {
 			c.object(m, depth+1, false)
 		}
+	default:
+		c.doubt = c.doubt || !isScalar(v)
 	}
+}
+
+// isScalar reports whether a value holds nothing but itself.
+func isScalar(value any) bool {
+	switch reflect.TypeOf(value).Kind() {
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Interface:
+		return false
+	}
+	return true
 }
 
 // canonicalKey returns the form under which argument names are compared.
