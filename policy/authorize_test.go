@@ -91,8 +91,8 @@ func TestAuthorizeRules(t *testing.T) {
 	kids := with(func(h *policy.Half) { h.Grant.MaxChildren = ptr(2) })
 	byVerify := inspected("bash")
 	byVerify.Verdict.Need = policy.GrantVerify
-	unnamed := inspected("bash")
-	unnamed.Verdict.By = ""
+	unnamed, misnamed, raw := inspected("bash"), inspected("bash"), inspected("bash")
+	unnamed.Verdict.By, misnamed.Verdict.By, raw.Verdict.Need = "", "shell check", "raw"
 	unknown := callOf("write", "src/a")
 	unknown.PathsKnown = false
 	for _, c := range []struct {
@@ -149,6 +149,8 @@ func TestAuthorizeRules(t *testing.T) {
 		{"a raw shell", halved(policy.RoleTest.Preset().Half()), callOf("bash"), policy.Moment{}, "shell:grant_shell"},
 		{"a classified one", halved(policy.RoleTest.Preset().Half()), byVerify, policy.Moment{}, "allowed"},
 		{"by nobody", halved(policy.RoleTest.Preset().Half()), unnamed, policy.Moment{}, "shell:grant_shell"},
+		{"by what is no name", halved(policy.RoleTest.Preset().Half()), misnamed, policy.Moment{}, "shell:grant_shell"},
+		{"as what nobody knows", halved(policy.RoleTest.Preset().Half()), raw, policy.Moment{}, "shell:grant_shell"},
 		{"beyond the grant", halved(policy.RoleExplore.Preset().Half()), byVerify, policy.Moment{}, "shell:grant_shell"},
 		{"network", with(func(h *policy.Half) { h.Grant.Network = false }), callOf("WebFetch"), policy.Moment{}, "network:no_network"},
 
