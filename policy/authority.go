@@ -53,9 +53,14 @@ func (a Authority) Within(o Authority) bool {
 func (a Authority) Equal(o Authority) bool { return a.line() == o.line() }
 
 // Narrow meets a ceiling into both halves, as a policy/narrowed event does. It
-// can only take away.
+// can only take away. A ceiling that leaves the tools open leaves them as they
+// were stated, absent or null: nothing was taken, so nothing is spelled anew.
 func (a Authority) Narrow(ceiling Half) Authority {
+	open, own, delegable := ceiling.Profile.Tools.Inherits(), a.Own.Profile.Tools, a.Delegable.Profile.Tools
 	a.Own, a.Delegable = a.Own.Meet(ceiling), a.Delegable.Meet(ceiling)
+	if open {
+		a.Own.Profile.Tools, a.Delegable.Profile.Tools = own, delegable
+	}
 	return a.Canonical()
 }
 

@@ -125,3 +125,20 @@ func TestPropertyAuthorityLedgerFolds(t *testing.T) {
 		}
 	})
 }
+
+// A ceiling that limits nothing changes nothing, not even the way in which
+// something was left open: the fingerprint under which a session was launched
+// stays its own.
+func TestANarrowingThatLimitsNothing(t *testing.T) {
+	open := policy.TopHalf()
+	for _, tools := range []policy.Tools{policy.ToolsAbsent(), policy.ToolsNull()} {
+		held := policy.TopAuthority()
+		held.Own.Profile.Tools, held.Delegable.Profile.Tools = tools, tools
+		for _, ceiling := range []policy.Tools{policy.ToolsAbsent(), policy.ToolsNull()} {
+			open.Profile.Tools = ceiling
+			l := policy.NewAuthorityLedger(held, nil)
+			require.False(t, l.Narrow(open, policy.OperatorRules{}, policy.Cause{}))
+			require.Equal(t, policy.FingerprintOf("", held), policy.FingerprintOf("", held.Narrow(open)))
+		}
+	}
+}
