@@ -384,7 +384,9 @@ func TestPropertyAuthorityThroughTheStore(t *testing.T) {
 			"narrow":        func(*rapid.T) { w.narrow() },
 			"rules":         func(*rapid.T) { w.setRules() },
 			"retry":         func(*rapid.T) { w.retry() },
-			"time":          func(t *rapid.T) { w.now = w.now.Add(time.Duration(rapid.IntRange(1, 30_000).Draw(t, "ms")) * time.Millisecond) },
+			"time": func(t *rapid.T) {
+				w.now = w.now.Add(time.Duration(rapid.IntRange(1, 30_000).Draw(t, "ms")) * time.Millisecond)
+			},
 		})
 		for _, reindex := range []bool{false, true} {
 			require.NoError(t2, w.Store.Close())
