@@ -17,7 +17,7 @@ type Narrowing struct {
 	Session   uuid.UUID       // uuid.Nil with All
 	Sandbox   *policy.Setting // a ceiling of the sandbox; its roots, if it names any, stand instead of the workspace
 	Authority *policy.Wish    // a ceiling of what the session may do and of what it may hand on; what it leaves open is not limited
-	Rules     bool            // the store's present operator rules, for sessions that captured older ones
+	Rules     bool            // the store's present operator rules, for children that captured older ones; with All not for roots, which follow them anyway
 	Reason    string          // free text; content
 	Subtree   bool            // every descendant too, those created meanwhile included
 	All       bool            // every session of the store that is not evidence
@@ -41,6 +41,7 @@ const (
 	SkipClosed     = "closed"
 	SkipUnreadable = "policy unreadable: every call is denied"
 	SkipEvidence   = "imported: evidence is never authority"
+	SkipFollows    = "a root: it follows the store's rules as they are"
 )
 
 // Narrow meets a ceiling into the bound and the authority of a session and, on
@@ -93,6 +94,9 @@ func Narrow(ctx context.Context, s *eventlog.Store, n Narrowing) ([]Narrowed, er
 				sandbox = &value
 			}
 			ceiling := eventlog.Ceiling{Sandbox: sandbox, Rules: rules}
+			if n.All && row.Kind != eventlog.KindChild {
+				ceiling.Rules = policy.OperatorRules{} // bound to these for ever it would not follow the store's any more
+			}
 			if n.Authority != nil {
 				half, err := n.Authority.Half(policy.DenyRequest, policy.Origin{Session: id, Seq: row.Head + 1})
 				if err != nil {
@@ -150,6 +154,13 @@ func narrowOne(row eventlog.Row, e Effective, err error, ceiling eventlog.Ceilin
 		return Narrowed{}, nil, err
 	}
 	done := Narrowed{Session: id, Seq: row.Head + 1, Before: e.Sandbox.Value, Unread: unread}
+	if ceiling.IsZero() { // of the store's rules alone, and there are none or they are followed
+		done.Skipped, done.Seq, done.After = SkipNarrower, row.Head, done.Before
+		if row.Kind != eventlog.KindChild {
+			done.Skipped = SkipFollows
+		}
+		return done, nil, nil
+	}
 	if row.ClosedSeq != 0 {
 		done.Skipped, done.Seq, done.After = SkipClosed, row.Head, done.Before
 		return done, nil, nil

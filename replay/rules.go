@@ -48,7 +48,11 @@ func SetRules(ctx context.Context, s *eventlog.Store, f RuleFile) (policy.Operat
 		if row.Head == 0 {
 			events = append(events, eventlog.StoreCreated())
 		}
-		events = append(events, eventlog.NewEvent{Type: eventlog.TypeStoreRules, Facts: facts, Media: eventlog.MediaOctets, Content: f.Text})
+		media := eventlog.MediaOctets
+		if eventlog.CheckJSON(f.Text) == nil {
+			media = eventlog.MediaJSON
+		}
+		events = append(events, eventlog.NewEvent{Type: eventlog.TypeStoreRules, Facts: facts, Media: media, Content: f.Text})
 		return []eventlog.Batch{{Session: eventlog.StoreSession, Expect: eventlog.At(row.Head), Events: events}}, nil
 	})
 	if err != nil {
