@@ -49,6 +49,7 @@ func TestSandboxPaths(t *testing.T) {
 		{write(t, "/w"), nil, "$TMPDIR/x", "", "$TMPDIR/x"}, // a directory of that odd name
 
 		{write(t, "/w"), nil, ".git/hooks/pre-commit", "protected_name", ""},
+		{write(t, "/w", "/tmp/.git"), nil, "/tmp/.git/x", "", "/tmp/.git/x"}, // in /tmp as well, which does not name it
 		{write(t, "/w"), nil, "deep/down/.Claude/settings.json", "protected_name", ""},
 		{write(t, "/w"), nil, "/tmp/.codex/x", "protected_name", ""},
 		{write(t, "/w"), nil, ".github/workflows/x", "", ".github/workflows/x"},
