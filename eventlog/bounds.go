@@ -22,6 +22,7 @@ type bounds struct {
 	stated    policy.Origin   // its place
 	principal Principal
 	lockdown  []string
+	role      policy.Role
 	events    int
 }
 
@@ -110,10 +111,7 @@ func (b *bounds) add(ev *Event) error {
 		if err != nil {
 			return badFacts(err)
 		}
-		if err := checkNames(ev.Type+": lockdown", p.Lockdown); err != nil {
-			return err
-		}
-		b.authority, b.principal, b.lockdown = p.Authority.Canonical(), p.Principal, p.Lockdown
+		b.authority, b.principal, b.lockdown, b.role = p.Authority.Canonical(), p.Principal, p.Lockdown, p.Choices.Role
 	case TypeDelegationGranted:
 		g, err := ParseGranted(ev)
 		if err != nil {
@@ -122,7 +120,7 @@ func (b *bounds) add(ev *Event) error {
 		if err := b.agrees(ev, &g); err != nil {
 			return err
 		}
-		b.authority, b.principal, b.lockdown = g.Granted.Canonical(), g.Principal, g.Lockdown
+		b.authority, b.principal, b.lockdown, b.role = g.Granted.Canonical(), g.Principal, g.Lockdown, g.Choices.Role
 		b.granted, b.receipt, b.stated = &g, Digest(ev.Facts), policy.Origin{Session: ev.Session, Seq: ev.Seq}
 	}
 	return nil

@@ -37,7 +37,7 @@ func (b *bounds) agrees(ev *Event, g *Granted) error {
 	return nil
 }
 
-// begins checks what session/created says of the session's surroundings.
+// begins checks what the first events of a new session say beside its bounds.
 func (b *bounds) begins() error {
 	c := &b.created
 	if err := c.Defaults.Sandbox.Validate(); err != nil {
@@ -48,6 +48,12 @@ func (b *bounds) begins() error {
 	}
 	if c.Provider.Name != "" && !codePattern.MatchString(c.Provider.Name) || c.External != nil && !codePattern.MatchString(c.External.System) {
 		return invalidf("%s: provider or external system: want a code of 1 to 256 letters, digits or _.:/@+#=-, free text is content", TypeSessionCreated)
+	}
+	if err := checkNames("lockdown", b.lockdown); err != nil {
+		return err
+	}
+	if b.role != "" && !b.role.Known() || b.role == "" && c.Kind == KindChild {
+		return invalidf("role: got %.40q, want a role", b.role)
 	}
 	if _, err := policy.NewWorkspace(c.WorkspaceRoot, c.PathStyle); err != nil {
 		return fmt.Errorf("%s: %w", TypeSessionCreated, err)
@@ -77,7 +83,7 @@ func (st *stage) receipt(born, above *bounds, parent *Row) error {
 		{"ceiling/own", g.Ceiling.Own.Equal(above.authority.Own)}, {"ceiling/delegable", g.Ceiling.Delegable.Equal(above.authority.Delegable)},
 		{"defaults", sameSpelling(defaultsFact(g.Defaults), defaultsFact(born.created.Defaults))},
 		{"defaults: wider than the parent's", g.Defaults.Equal(g.Defaults.Meet(above.created.Defaults))},
-		{"role", g.Choices.Role.Known()}, {"merge_policy", g.Merge == "" || knownMerge(g.Merge)},
+		{"merge_policy", g.Merge == "" || knownMerge(g.Merge)},
 		{"commitments", !g.Commitments.Request.IsZero() && !g.Commitments.Manifest.IsZero()},
 		{"lockdown: it drops some of the parent's", containsAll(g.Lockdown, above.lockdown)},
 		{"operator: it drops rules of the parent or of the store", g.Granted.Operator.Covers(above.authority.Operator.Union(present))},
@@ -153,9 +159,6 @@ func checkLabels(g *Granted, above *bounds) error {
 		if !fieldName.MatchString(name) || e != EvidenceRecorded && e != EvidenceInferred && e != EvidenceAbsent {
 			return invalidf("%s: evidence: got %.40q of field %.40q, want recorded, inferred or absent of a field", TypeDelegationGranted, e, name)
 		}
-	}
-	if err := checkNames("lockdown", g.Lockdown); err != nil {
-		return err
 	}
 	reached := map[string]string{}
 	for _, c := range g.Cuts {
