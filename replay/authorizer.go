@@ -88,7 +88,7 @@ func (a *Authorizer) Decide(ctx context.Context, r CallRequest) (Judgement, erro
 	}
 	c, err := a.compiled(row.LastPolicy, rules.LastPolicy, func() (Effective, policy.OperatorRules, error) {
 		e, err := Policy(ctx, a.s, a.session, 0)
-		if err != nil {
+		if err != nil || e.keepsRules() {
 			return e, policy.OperatorRules{}, err
 		}
 		rules, err := Rules(ctx, a.s)

@@ -102,7 +102,7 @@ func (a *Authorizer) compiledIn(v *eventlog.View) (eventlog.Row, *compiled, erro
 	}
 	c, err := a.compiled(row.LastPolicy, rulesHead, func() (Effective, policy.OperatorRules, error) {
 		_, e, err := View(v, a.session)
-		if err != nil {
+		if err != nil || e.keepsRules() {
 			return e, policy.OperatorRules{}, err
 		}
 		rules, err := RulesIn(v)

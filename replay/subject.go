@@ -16,7 +16,7 @@ import (
 // whatever the store has. Errors: ErrPolicyUnreadable: the store's rules can't
 // be read, which denies a root everything.
 func Subject(ctx context.Context, s *eventlog.Store, e *Effective) (policy.Subject, error) {
-	if e.Kind == eventlog.KindChild || e.Evidence {
+	if e.keepsRules() {
 		return subject(e, policy.OperatorRules{}, s.Dir())
 	}
 	rules, err := Rules(ctx, s)
@@ -25,6 +25,10 @@ func Subject(ctx context.Context, s *eventlog.Store, e *Effective) (policy.Subje
 	}
 	return subject(e, rules, s.Dir())
 }
+
+// keepsRules reports whether the store's present rules mean nothing to the
+// session: it has its own, and goes on where the store's can't be read.
+func (e *Effective) keepsRules() bool { return e.Kind == eventlog.KindChild || e.Evidence }
 
 func subject(e *Effective, rules policy.OperatorRules, store string) (policy.Subject, error) {
 	workspace, err := policy.NewWorkspace(e.WorkspaceRoot, e.PathStyle)
