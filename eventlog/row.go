@@ -47,7 +47,7 @@ type Row struct {
 	Frames     uint64
 	LastPos    uint64 // position of the head's frame
 	FirstTime  int64  // ns since 1970
-	LastTime   int64  // ns since 1970, of the last event: last activity
+	LastTime   int64  // ns since 1970, the latest of any event: last activity
 
 	Epoch      uint64 // of the last activation
 	Boot       uuid.UUID
@@ -200,7 +200,7 @@ func (r *Row) apply(ev *Event, after Hash) {
 	if r.FirstTime == 0 {
 		r.FirstTime = t
 	}
-	r.LastTime = t
+	r.LastTime = max(r.LastTime, t) // a clock set back brings no deadline back
 	if ev.PolicyBearing {
 		if ev.PrevPolicy != r.LastPolicy && len(r.Damage) == 0 {
 			r.damage(ev.Seq, ev.Seq, "policy link differs")
@@ -366,7 +366,7 @@ func (r *Row) usage(f Facts) {
 // wrapped would read as little.
 func added(a, b uint64) uint64 { return min(a+min(b, maxInteger), maxInteger) }
 
-// LastActivity is the time of the last event, a claim of the store's clock.
+// LastActivity is the latest time of any event, a claim of the store's clock.
 func (r *Row) LastActivity() time.Time { return time.Unix(0, r.LastTime).UTC() }
 
 // Status values, in the order in which they are decided.

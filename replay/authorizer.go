@@ -173,8 +173,10 @@ func (c *compiled) answer(out Judgement, r *CallRequest) Judgement {
 	call := r.Call
 	if g := out.Grant; g != nil {
 		switch {
-		case g.Sandbox == nil: // it was asked for without more than the session has
+		case g.Sandbox == nil && call.Escalation == nil: // it was asked for without more than the session has
 			out.Moment.Approved = g.Origin
+		case g.Sandbox == nil:
+			out.Grant = nil // nobody was asked for more
 		case call.Escalation == nil:
 			call.Escalation = &policy.Escalation{Sandbox: *g.Sandbox, Justification: "as it was allowed"}
 			out.Moment.Approved = g.Origin
@@ -209,7 +211,7 @@ func (j *Judgement) object(o *objection.Outcome) {
 
 // DecideAt answers a call as of a seq: under the policy and, for a root, the
 // operator rules that were in force then, with the counters of that point and
-// the time of its event. It is for explaining the past and grants nothing.
+// the latest time up to its event. It is for explaining the past and grants nothing.
 // Errors: those of [Policy], a canceled context.
 func DecideAt(ctx context.Context, s *eventlog.Store, session uuid.UUID, at uint64, call policy.Call) (Judgement, error) {
 	e, err := Policy(ctx, s, session, at)
@@ -246,7 +248,7 @@ func momentAt(ctx context.Context, s *eventlog.Store, session uuid.UUID, at uint
 		}
 		for i := range page.Events {
 			ev := &page.Events[i]
-			m.LastMS, position = ev.Time.UnixMilli(), ev.Position
+			m.LastMS, position = max(m.LastMS, ev.Time.UnixMilli()), ev.Position
 			if ev.Inherited != nil {
 				continue
 			}

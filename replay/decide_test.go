@@ -319,6 +319,42 @@ func TestCase61_AClockSetBack(t *testing.T) {
 	require.Equal(t, policy.CodeExpired, f.decide(child, edits(t, "e5", "a")).Code, "nor does another process")
 }
 
+// TestCase61_ALaterEventUnderAnEarlierClock: the latest time counts, not that
+// of the last event, also where no denial was recorded; and for the past too.
+func TestCase61_ALaterEventUnderAnEarlierClock(t *testing.T) {
+	f := newFixture(t)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	f.reopen(eventlog.Options{Clock: func() time.Time { return now }})
+	wall := int64(time.Hour / time.Millisecond)
+	child := f.childOf(f.editor(), materialize.Request{Want: policy.Request{WallMS: &wall}}).ID
+	now = now.Add(2 * time.Hour)
+	f.say(child, 0, event(t, "user/message"))
+	now = now.Add(-2 * time.Hour)
+	f.say(child, 0, event(t, "user/message"))
+	require.Equal(t, policy.CodeExpired, f.decide(child, edits(t, "e1", "a")).Code)
+	then, err := replay.DecideAt(f.ctx, f.Store, child, 0, edits(t, "e1", "a").Call)
+	require.NoError(t, err)
+	require.Equal(t, policy.CodeExpired, then.Code)
+	require.Equal(t, policy.CodeExpired, f.record(child, edits(t, "e1", "a")).Code)
+}
+
+// TestCase60_NobodyWasAskedForMore: an allowed-once of a call within the
+// sandbox covers no escalation of that call, since nobody was shown one.
+func TestCase60_NobodyWasAskedForMore(t *testing.T) {
+	f := newFixture(t)
+	root := f.asking()
+	asked := wants(root, "a1")
+	asked.Escalation = nil
+	require.Equal(t, eventlog.AskAllowedOnce, f.ask(asked, replay.Human(allows)).Outcome)
+	r := callOf(t, asked.Call, asked.Tool, string(asked.Args))
+	r.Ask = "a1"
+	r.Call.Escalation = &policy.Escalation{Sandbox: policy.Top(), Justification: "installs to /usr"}
+	require.Equal(t, policy.CodeNeedsApproval, f.decide(root, r).Code)
+	j := f.record(root, r)
+	require.Equal(t, policy.VerdictNeedsApproval, j.Verdict)
+	require.Nil(t, j.Grant)
+}
+
 // argsOf reads arguments as a harness does.
 func argsOf(t testingT, text string) (m map[string]any) {
 	t.Helper()
