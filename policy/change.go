@@ -61,9 +61,9 @@ func (d *Decision) Change(s *Subject) string {
 	text := d.change(s)
 	switch n := len(d.AlsoDeniedBy); {
 	case n == 1:
-		text += "; one further reason stands"
+		text += "; one more reason refuses it too"
 	case n > 1:
-		text += "; " + strconv.Itoa(n) + " further reasons stand"
+		text += "; " + strconv.Itoa(n) + " more reasons refuse it too"
 	}
 	return text
 }
@@ -100,6 +100,9 @@ func (d *Decision) change(s *Subject) string {
 	case CodeToolScope:
 		return "call one of the tools in scope: " + someOf(own.Profile.Tools.List())
 	case CodeWriteScopeViolation:
+		if own.Grant.Scope.IsEmpty() {
+			return s.anew() + " with a write scope: the one it has is empty, so it writes nowhere"
+		}
 		if len(d.Outside) > 0 {
 			return "name " + d.Outside[0].Want + " instead of " + quoted(d.Outside[0].Path)
 		}

@@ -262,9 +262,10 @@ func (c *cutting) unusable(w Wish, granted Half) error {
 	if !w.scopeStated() || granted.Grant.Files == FilesWrite && !granted.Grant.Scope.IsEmpty() {
 		return nil
 	}
-	rule := c.last(FieldScope, FieldFiles)
-	e := &RefusedError{Field: c.prefix + FieldScope, Got: w.scopeText(), Rule: rule}
+	e := &RefusedError{Field: c.prefix + FieldScope, Got: w.scopeText(), Rule: c.last(FieldScope, FieldFiles)}
 	if granted.Grant.Files != FilesWrite {
+		// Whoever cut the scope too: it is the files that are in the way.
+		e.Rule = c.last(FieldFiles)
 		e.Want = "none: files are at most " + granted.Grant.Files.String()
 	} else {
 		e.Want = "places that the parent can hand on"

@@ -98,8 +98,19 @@ func (s Scope) Want(path string) string {
 	switch {
 	case want != "" || s.all || s.covers(clean):
 		return want
+	case s.IsEmpty():
+		return s.within()
 	case Protected(clean):
-		return "a path within " + s.String() + ", where .git, .codex and .claude need an entry of their own"
+		return s.within() + ", where .git, .codex and .claude need an entry of their own"
+	}
+	return s.within()
+}
+
+// within says what a path has to be to lie in the scope. Of an empty one
+// "a path within no path" would be no answer.
+func (s Scope) within() string {
+	if s.IsEmpty() {
+		return "no path: the write scope is empty"
 	}
 	return "a path within " + s.String()
 }

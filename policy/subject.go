@@ -128,7 +128,7 @@ func makeReady(s Subject) *ready {
 		r.outer = append(r.outer, outerRule{fold(s.Workspace.absolute(place{o.Path, true})), o})
 	}
 	if r.own.Grant.Scope.Stated() {
-		r.scopeText = "a path within " + r.own.Grant.Scope.String()
+		r.scopeText = r.own.Grant.Scope.within()
 	}
 	for _, dir := range s.Protected {
 		r.stores = append(r.stores, fold(slashed(dir)))

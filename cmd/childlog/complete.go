@@ -21,11 +21,13 @@ var sessionFlags = []string{"parent", "consume"}
 // completeSessions offers the sessions of the store, with their labels,
 // wherever a command takes one. A store that can't be read now offers none.
 func (a *app) completeSessions(cmd *cobra.Command) {
-	if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "ID") {
+	if own := cmd.ValidArgsFunction; takesID(cmd) || own == nil && strings.Contains(cmd.Use, "ID") {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			switch {
 			case len(args) == 0 && takesID(cmd):
 				return a.sessions(cmd.Context(), typed), cobra.ShellCompDirectiveNoFileComp
+			case own != nil:
+				return own(cmd, args, typed)
 			case strings.Contains(cmd.Use, "FILE"):
 				return nil, cobra.ShellCompDirectiveDefault
 			}

@@ -141,8 +141,8 @@ func (a *app) delegated(v *wire.Delegated, made *materialize.Session) {
 	}
 	a.out.Println()
 	a.out.Println(term.Dim("fingerprint of the grant:"))
-	a.out.Wrap(2, term.Plain(v.Fingerprint.Line))
+	a.out.Fold(2, term.Plain(v.Fingerprint.Line))
 	a.out.Println()
 	a.out.Println(term.Dim("for the model:"))
-	a.out.Wrap(2, term.Plain(v.RuntimeContext))
+	a.out.Fold(2, term.Plain(v.RuntimeContext))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/term"
@@ -43,7 +44,7 @@ with. Without --to it ends at the head.`),
 			for _, c := range changes {
 				v.Changes = append(v.Changes, wire.FieldChange{Field: c.Field, From: c.From, To: c.To, Cause: wire.CauseOf(c.By)})
 			}
-			return a.show(v, func() { a.diff(&v, changes) })
+			return a.show(v, func() { a.diff(&v, after.Session, changes) })
 		},
 	}
 	cmd.Flags().Uint64Var(&from, "from", 0, "the earlier seq (default: where its creation was whole)")
@@ -51,7 +52,7 @@ with. Without --to it ends at the head.`),
 	return cmd
 }
 
-func (a *app) diff(v *wire.Diff, changes []replay.FieldChange) {
+func (a *app) diff(v *wire.Diff, session uuid.UUID, changes []replay.FieldChange) {
 	a.out.Println(term.Bold(v.Session), term.Plain(fmt.Sprintf("  seq %d to %d", v.From, v.To)))
 	if len(changes) == 0 {
 		a.out.Println(term.Dim("the policy is the same"))
@@ -61,7 +62,7 @@ func (a *app) diff(v *wire.Diff, changes []replay.FieldChange) {
 	shown := ""
 	for i, c := range changes {
 		shown += c.From + " " + c.To
-		rows[i] = []term.Text{term.Plain(c.Field), term.Plain(c.From), term.Bold(c.To), term.Dim(string(c.By.Source), fmt.Sprintf(", seq %d", c.By.Origin.Seq))}
+		rows[i] = []term.Text{term.Plain(c.Field), term.Plain(c.From), term.Bold(c.To), by(c.By, session)}
 	}
 	a.out.Table([]term.Column{{Title: "FIELD"}, {Title: "FROM", Min: 12}, {Title: "TO", Min: 12}, {Title: "BY", Drop: 1}}, rows)
 	a.neverLegend(shown)

@@ -128,6 +128,8 @@ func authorityHint(err error, hint string) string {
 			return "nothing was made; delegate from a session that may, `childlog policy` shows which of its limits stands in the way"
 		case policy.RuleCapability:
 			return "nothing was made; the parent needs the capability subagents for that contract, or leave the merge policy out"
+		case policy.RuleRequest:
+			return "nothing was made; the request, its role included, contradicts itself: ask for what goes together, or under another role"
 		case policy.RuleProviderList:
 			return "nothing was made; name a provider of the list"
 		}

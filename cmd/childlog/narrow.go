@@ -176,7 +176,7 @@ func (a *app) narrowed(s *eventlog.Store, done []replay.Narrowed) {
 	a.out.Println(term.Plain(fmt.Sprintf("%d narrowed, %d skipped", changed, len(done)-changed)))
 	if len(lost) > 0 {
 		a.out.Println()
-		a.out.Println(term.Dim("lost of the grants:"))
+		a.out.Println(term.Dim("taken from what they may do:"))
 		a.out.Table([]term.Column{{Title: "SESSION"}, {Title: "FIELD"}, {Title: "BEFORE", Min: 10}, {Title: "NOW", Min: 10}}, lost)
 	}
 }

@@ -109,8 +109,8 @@ func TestOutsideByName(t *testing.T) {
 	} {
 		tr.outside(s, target, want, Options{})
 	}
-	tr.outside(scope(t), "src/a", "a path within no path", Options{})
-	tr.outside(policy.Scope{}, "src/a", "a path within no path", Options{})
+	tr.outside(scope(t), "src/a", "no path: the write scope is empty", Options{})
+	tr.outside(policy.Scope{}, "src/a", "no path: the write scope is empty", Options{})
 	tr.inside(policy.Unscoped(), "srcx/a", "srcx/a", Options{})
 
 	// The name that a link leads to is judged as a target of a call is.

@@ -147,5 +147,5 @@ func missing(v strict.Value, key string, have bool) error {
 	if have {
 		return nil
 	}
-	return v.Bad("required: %s", key)
+	return v.Bad("missing: %s", key)
 }

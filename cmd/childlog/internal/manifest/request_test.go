@@ -195,7 +195,7 @@ func TestMergeResults(t *testing.T) {
 	require.Equal(t, []string{"a", "d"}, plan.ConflictIDs)
 	for doc, want := range map[string]string{
 		`{}`:                      "want an array, got an object",
-		`[{}]`:                    "/0: required: id",
+		`[{}]`:                    "/0: missing: id",
 		`[{"id":""}]`:             "/0/id: ",
 		`[{"id":"a"},{"ID":"b"}]`: "/1/ID: unknown key; keys are lower case: id",
 		`[{"id":"a","scope":[]}]`: "/0/scope: unknown key",

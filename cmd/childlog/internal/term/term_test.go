@@ -72,6 +72,22 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, []string{"id", "cbbb017b-0118-4ed5-ad28-a552815c16bc", "end"}, render(Plain("id cbbb017b-0118-4ed5-ad28-a552815c16bc end").wrap(20)), "ids stay whole")
 }
 
+// Into a pipe a folded text ends at 80 columns, a wrapped one nowhere.
+func TestFold(t *testing.T) {
+	var b bytes.Buffer
+	w := Writer{w: &b}
+	long := strings.Repeat("word ", 19) + "word"
+	w.Fold(2, Plain(long))
+	require.Equal(t, "  "+strings.Repeat("word ", 14)+"word\n  word word word word word\n", b.String())
+	b.Reset()
+	w.Wrap(2, Plain(long))
+	require.Equal(t, "  "+long+"\n", b.String())
+	b.Reset()
+	w.rich, w.width = true, 22
+	w.Fold(2, Plain("one two three four five"))
+	require.Equal(t, "  one two three four\n  five\n", b.String())
+}
+
 func TestStyles(t *testing.T) {
 	require.Equal(t, "\x1b[31mno\x1b[m", Bad("no").render(true))
 	require.Equal(t, "no", Bad("no").render(false))
@@ -157,7 +173,15 @@ func TestRows(t *testing.T) {
 	w := Writer{w: &b, rich: true, width: 34}
 	w.Rows(Row{Name: "sandbox", Value: Plain("read-only"), Note: Dim("pin, seq 4")}, Row{Value: Plain("x")},
 		Row{Name: "approvals", Value: Plain("never ask, always reject"), Note: Dim("pin")})
-	require.Equal(t, "sandbox    read-only\n           pin, seq 4\n           x\napprovals  never ask, always\n           reject\n           pin\n", b.String())
+	require.Equal(t, "sandbox    read-only  pin, seq 4\n           x\napprovals  never ask, always\n           reject\n           pin\n", b.String())
+	b.Reset()
+	w.width = 40
+	w.Rows(Row{Name: "root", Value: Plain("/a/quite/long/dir"), Note: Dim("seq 3")}, Row{Name: "net", Value: Plain("off"), Note: Dim("deny_it, seq 2")})
+	require.Equal(t, "root  /a/quite/long/dir  seq 3\nnet   off                deny_it, seq 2\n", b.String())
+	b.Reset()
+	w.width = 36
+	w.Rows(Row{Name: "root", Value: Plain("/a/quite/long/dir"), Note: Dim("seq 3")}, Row{Name: "net", Value: Plain("off"), Note: Dim("deny_it, seq 2")})
+	require.Equal(t, "root  /a/quite/long/dir  seq 3\nnet   off  deny_it, seq 2\n", b.String(), "a long value pushes no other note to a line of its own")
 	b.Reset()
 	w.width = 0
 	w.Rows(Row{Name: "sandbox", Value: Plain("read-only"), Note: Dim("pin, seq 4")})

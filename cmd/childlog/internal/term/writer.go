@@ -71,6 +71,21 @@ func (w *Writer) Wrap(indent int, texts ...Text) {
 	}
 }
 
+// prose is the width at which a long text is wrapped where nothing limits it.
+const prose = 80
+
+// Fold is [Writer.Wrap] for a text that is too long for one line anywhere: into
+// a pipe it wraps too, at 80 columns.
+func (w *Writer) Fold(indent int, texts ...Text) {
+	if w.width > 0 {
+		w.Wrap(indent, texts...)
+		return
+	}
+	for _, l := range Cat(texts...).wrap(prose - indent) {
+		w.Println(Plain(strings.Repeat(" ", indent)), l)
+	}
+}
+
 // Row is a name and what it stands for; an empty name goes on from the row
 // above.
 type Row struct {
@@ -83,12 +98,28 @@ type Row struct {
 // its own note to the right.
 const noteColumn = 48
 
+// noteWidth is the widest note for which room is kept beside the values; one
+// that names another session in full goes below its value if it must.
+const noteWidth = 24
+
 // Rows prints names, values and notes in columns.
 func (w *Writer) Rows(rows ...Row) {
-	name, value := 0, 0
+	name, note := 0, 0
 	for _, r := range rows {
 		name = max(name, Plain(r.Name).Width())
-		if n := r.Value.Width(); len(r.Note) > 0 && n <= noteColumn {
+		if n := r.Note.Width(); n <= noteWidth {
+			note = max(note, n)
+		}
+	}
+	// On a terminal the notes begin where the longest of them still fits: a
+	// long value must not push the short rows' notes to lines of their own.
+	limit := noteColumn
+	if w.width > 0 {
+		limit = min(limit, w.width-name-2*gap-note)
+	}
+	value := 0
+	for _, r := range rows {
+		if n := r.Value.Width(); len(r.Note) > 0 && n <= limit {
 			value = max(value, n)
 		}
 	}
