@@ -145,6 +145,7 @@ without it you act as an operator.`),
 	}
 	cmd.Flags().StringVar(&outcome, "outcome", "", "a code such as completed, failed or cancelled (required)")
 	cmd.Flags().Uint64Var(&epoch, "epoch", 0, "the activation that settles (default: as an operator)")
+	complete(cmd, "outcome", "completed", "failed", "cancelled")
 	_ = cmd.MarkFlagRequired("outcome") // fails for a flag that does not exist
 	return cmd
 }

@@ -24,9 +24,15 @@ func newCheckCmd(a *app) *cobra.Command {
 		Short:   "Decide a tool call: may the session make it, and why",
 		Long: long(`
 Decide one tool call of a session, read as a JSON object from a file or from
-stdin: the call's id, the tool as the harness names it, the final arguments
-(see 'childlog schema call'). The answer names the one rule that decided, where
-it was stated, what else stands against the call, and what would have to change.
+stdin: the call's id, the tool as the harness names it, the final arguments, {}
+if there are none.
+
+  {"call": "c1", "tool": "write_file", "args": {"path": "docs/a.md"}}
+
+More may be said: what the call asks for beyond the sandbox (escalation), a
+classifier's verdict on a command, an approval (ask); see 'childlog schema
+call'. The answer names the one rule that decided, where it was stated, what
+else stands against the call (also), and what would have to change.
 
   exit 0  allowed        exit 3  denied        exit 8  needs an approval
 

@@ -31,11 +31,20 @@ func (c *checkRun) calls(ctx context.Context, name string) ([]checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := manifest.ParseCall(doc)
+	call, err := parseCall(doc)
 	if err != nil {
 		return nil, err
 	}
 	return []checked{{call: call}}, nil
+}
+
+// parseCall is [manifest.ParseCall] with where to read what a call is made of.
+func parseCall(doc []byte) (*manifest.Call, error) {
+	call, err := manifest.ParseCall(doc)
+	if err != nil {
+		return nil, withHint(err, "nothing was decided; `childlog schema call` describes the document")
+	}
+	return call, nil
 }
 
 // readCalls reads calls, one a line; blank lines are passed over. A line that

@@ -8,11 +8,21 @@ import (
 
 	"childlog/cmd/childlog/internal/term"
 	"childlog/eventlog"
+	"childlog/policy"
 )
 
 // complete offers the values of a flag.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that does not exist
+}
+
+// completeRole offers the roles, without their other names.
+func completeRole(cmd *cobra.Command) {
+	roles := make([]string, 0, len(policy.Roles()))
+	for _, r := range policy.Roles() {
+		roles = append(roles, string(r))
+	}
+	complete(cmd, "role", roles...)
 }
 
 // sessionFlags are the flags that name a session.

@@ -38,11 +38,18 @@ are never inherited: every child is pinned to never, which means never ask,
 always reject. What the parent switches later does not reach the child.
 
 What the child may do beside its sandbox is at most what the parent hands on.
---request states less: a JSON document with the role, tools, denied tools, write
-scope, limits and the rest (` + "`childlog schema request`" + `). A wish beyond the
-parent is cut, and the cut is shown with its rule; where a smaller child would
-be of no use, the delegation is refused (exit 3). What a flag says must not
-stand in the document too.
+--request states less, as a JSON document; every key may be left out:
+
+  {"label": "write the notes", "role": "implement", "shell": "read_only",
+   "write_scope": ["docs"], "tools": ["read_file", "write_file"],
+   "denied_tools": ["fetch_url"], "max_steps": 40}
+
+A missing list of tools inherits the parent's, [] is no tool at all. "delegable"
+states apart what the child may hand on. ` + "`childlog schema request`" + ` describes
+all keys. What a flag says must not stand in the document too.
+
+A wish beyond the parent is cut, and the cut is shown with its rule; where a
+smaller child would be of no use, the delegation is refused (exit 3).
 
 With --key a retry is safe: the same parent, key and request give the same child
 again; another request under the key is a conflict (exit 4).

@@ -9,6 +9,7 @@ import (
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
+	"childlog/policy"
 	"childlog/replay"
 )
 
@@ -62,8 +63,20 @@ func (a *app) diff(v *wire.Diff, session uuid.UUID, changes []replay.FieldChange
 	shown := ""
 	for i, c := range changes {
 		shown += c.From + " " + c.To
-		rows[i] = []term.Text{term.Plain(c.Field), term.Plain(c.From), term.Bold(c.To), by(c.By, session)}
+		rows[i] = []term.Text{term.Plain(c.Field), term.Plain(c.From), term.Bold(c.To), changedBy(c.By, session)}
 	}
 	a.out.Table([]term.Column{{Title: "FIELD"}, {Title: "FROM", Min: 12}, {Title: "TO", Min: 12}, {Title: "BY", Drop: 1}}, rows)
 	a.neverLegend(shown)
+}
+
+// changedBy names the cause of a change in a table, where room is short. The
+// event behind it may be of another log than the one compared.
+func changedBy(c policy.Cause, session uuid.UUID) term.Text {
+	switch c.Origin.Session {
+	case session:
+		return by(c, session)
+	case eventlog.StoreSession:
+		return term.Dim(fmt.Sprintf("store, seq %d", c.Origin.Seq))
+	}
+	return term.Dim(fmt.Sprintf("seq %d of %s", c.Origin.Seq, short(c.Origin.Session)))
 }

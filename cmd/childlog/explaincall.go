@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"childlog/cmd/childlog/internal/manifest"
 	"childlog/cmd/childlog/internal/term"
@@ -18,7 +19,7 @@ func (a *app) explainCall(ctx context.Context, session, name string, at uint64) 
 	if err != nil {
 		return err
 	}
-	call, err := manifest.ParseCall(doc)
+	call, err := parseCall(doc)
 	if err != nil {
 		return err
 	}
@@ -116,18 +117,19 @@ func (a *app) event(x *replay.EventExplanation, v *wire.EventExplanation, origin
 	case len(x.Changes) > 0:
 		what := "it changed:"
 		if x.Born {
-			what = "of the creation; the session has by it:"
+			what = "a part of the session's creation, which gave it:"
 		}
 		a.out.Println(term.Dim(what))
 		a.changes(x)
 	case v.PolicyBearing:
 		a.out.Println(term.Plain("It bears on the policy and changed no field."))
 	default:
-		a.out.Println(term.Plain("It bears no policy."))
+		a.out.Println(term.Plain("It has no effect on the policy."))
 	}
 	a.out.Println()
 	if x.Policy == nil {
-		a.out.Wrap(0, term.Dim("policy after it: "), term.Warn(x.Note))
+		note := strings.TrimPrefix(x.Note, eventlog.ErrInvalid.Error()+": ") // the question was none of it
+		a.out.Wrap(0, term.Dim("policy after it: "), term.Warn(note))
 		return
 	}
 	a.out.Println(term.Dim("the policy after it:"))

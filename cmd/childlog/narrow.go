@@ -31,9 +31,13 @@ session of the store, in one commit: all of it or nothing. A narrowing meets a
 ceiling into the bound; no switch, resume or later event undoes it. Children
 that are being created meanwhile are born narrow.
 
-The ceiling is of the sandbox (--sandbox), of the authority (--ceiling: a JSON
-document, what it states narrows; ` + "`childlog schema ceiling`" + `), the operator
-rules that the store has now (--rules), or several of them.
+The ceiling is one of these, or several:
+
+  --sandbox   of the sandbox
+  --ceiling   of what it may do beside it: a JSON document, in which only what is
+              stated narrows, such as {"shell": "none", "denied_tools": ["bash"]}
+              (` + "`childlog schema ceiling`" + `)
+  --rules     the operator rules that the store has now
 
 Sessions that hold no more than the ceiling already are skipped, and so are
 closed ones and evidence; they are listed with the reason.`),

@@ -30,10 +30,19 @@ the same answer. Nothing is written.
 The bound is the widest the session may ever be again: what its delegation
 captured, met with every narrowing since. --at shows the policy as of a seq.
 
-The grant is what it may do beside the sandbox, each field with the rule that
-gave it its value. "hands on" is what its children can get at most. Roots follow
-the operator rules that the store has at each decision; children those of their
-capture.
+The grant is what it may do beside the sandbox. Beside each field stand the rule
+that gave it its value and the event that stated it:
+
+  receipt           as its delegation granted it (the event delegation/granted)
+  profile           as the root was set up (root --profile)
+  narrowing         lowered later, for ever
+  role_preset       its role is not meant for more
+  parent_delegable  its parent had no more to hand on
+  deny_...          follows from a tool that is denied
+
+"hands on" is what its children can get at most. Roots follow the operator rules
+that the store has at each decision; children those of their capture.
+"fingerprint" is a hash over the whole grant, for comparing two sessions.
 
 Approvals "never" means never ask, always reject. It does not mean that no
 approval is needed.

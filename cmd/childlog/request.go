@@ -44,11 +44,7 @@ func (c *childFlags) add(cmd *cobra.Command) {
 	f.StringVar(&c.provider, "provider", "", "what runs the child (default: this process)")
 	f.BoolVar(&c.outOfProcess, "out-of-process", false, "the provider keeps its own policy: recorded, not enforced; one-shot only")
 	complete(cmd, "mode", eventlog.ModeOneShot, eventlog.ModeContinuable)
-	roles := make([]string, 0, len(policy.Roles()))
-	for _, r := range policy.Roles() {
-		roles = append(roles, string(r))
-	}
-	complete(cmd, "role", roles...)
+	completeRole(cmd)
 }
 
 // childRequest reads flags and document into one request.

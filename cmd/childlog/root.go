@@ -41,9 +41,16 @@ CHILDLOG_DEFAULT_APPROVALS, else read-only and ask.
 is recorded absolute and with links resolved. Without it no directory is
 recorded, and workspace-write permits only what --writable-root adds.
 
---profile states, as a JSON document, what the root may do and hand on beside
-its sandbox, and for whom it works (` + "`childlog schema profile`" + `). Without it
-a root holds everything beside the sandbox.
+--profile states, as a JSON document, what the root may do (own) and hand on
+(delegable) beside its sandbox, and for whom it works. A coordinator that writes
+nothing itself, and whose children may write below docs and src:
+
+  {"principal": {"kind": "person", "ref": "u17"},
+   "own": {"shell": "none", "write_scope": []},
+   "delegable": {"write_scope": ["docs", "src"]}}
+
+What is left out is open (` + "`childlog schema profile`" + `). Without a profile a
+root holds everything beside the sandbox.
 
 --claimed makes a stub: it stands for a parent that lives in another system.
 Its policy is a claim that nobody checked, and is marked so.`),

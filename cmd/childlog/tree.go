@@ -188,8 +188,8 @@ func (a *app) tree(nodes []node, boot uuid.UUID, short ids) {
 		rows[i] = []term.Text{name, term.Plain(short.of(n.row.Session)), statusOf(&n.row, boot), sandbox, approvals, grant,
 			term.Plain(fmt.Sprint(n.row.Depth)), term.Plain(grouped(n.row.Head))}
 	}
-	a.out.Table([]term.Column{{Title: "LABEL", Min: 12}, {Title: "SESSION", Drop: 1}, {Title: "STATUS"}, {Title: "SANDBOX", Min: 15},
-		{Title: "APPROVALS"}, {Title: "GRANT", Min: 15}, {Title: "DEPTH", Right: true, Drop: 3}, {Title: "SEQ", Right: true, Drop: 2}}, rows)
+	a.out.Table([]term.Column{{Title: "LABEL", Min: 12}, {Title: "SESSION"}, {Title: "STATUS"}, {Title: "SANDBOX", Min: 15},
+		{Title: "APPROVALS"}, {Title: "GRANT", Min: 21}, {Title: "DEPTH", Right: true, Drop: 3}, {Title: "SEQ", Right: true, Drop: 2}}, rows)
 	if never {
 		a.neverLegend(string(policy.Never))
 	}

@@ -73,6 +73,7 @@ func (a *app) types(types []eventlog.TypeInfo) {
 	}
 	a.out.Table([]term.Column{{Title: "TYPE"}, {Title: "FAMILY"}, {Title: "WRITTEN BY", Min: 12, Drop: 1}, {Title: "FACTS (?: optional)", Min: 16}}, rows)
 	a.out.Wrap(0, term.Dim("closed families: ", strings.Join(eventlog.ClosedFamilies(), ", ")))
+	a.out.Wrap(0, term.Dim("`childlog types TYPE` lists a type's facts and writers in full"))
 }
 
 func (a *app) typeDetail(t *eventlog.TypeInfo) {

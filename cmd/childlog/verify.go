@@ -55,6 +55,7 @@ a log that ends here from one whose end was cut off.`),
 			ctx := cmd.Context()
 			v := wire.Verified{Findings: []wire.Finding{}, Notes: []wire.Finding{}}
 			var took time.Duration
+			var own term.Text
 			opened := false
 			err := a.read(ctx, func(s *eventlog.Store) error {
 				opened = true
@@ -75,6 +76,9 @@ a log that ends here from one whose end was cut off.`),
 				}
 				v.Sessions, v.Events, v.Frames, v.Contents = report.Sessions, report.Events, report.Frames, report.Contents
 				found(&v, &report)
+				if _, err := s.Row(eventlog.StoreSession); err == nil && len(args) == 0 {
+					own = term.Dim("one is the store's own, of its rules")
+				}
 				err = checkPolicies(ctx, s, o.Session, &v)
 				took = time.Since(start)
 				return err
@@ -97,7 +101,7 @@ a log that ends here from one whose end was cut off.`),
 			if !v.OK {
 				v.Statement = statementBad
 			}
-			if err := a.show(v, func() { a.verified(&v, took) }); err != nil {
+			if err := a.show(v, func() { a.verified(&v, own, took) }); err != nil {
 				return err
 			}
 			if !v.OK {
@@ -182,7 +186,7 @@ func (a *app) bar(what, unit string) (update func(at, of int), done func()) {
 	}
 }
 
-func (a *app) verified(v *wire.Verified, took time.Duration) {
+func (a *app) verified(v *wire.Verified, own term.Text, took time.Duration) {
 	if len(v.Findings) > 0 {
 		a.findings("FINDING", v.Findings, term.Bad)
 		if v.More > 0 {
@@ -198,7 +202,7 @@ func (a *app) verified(v *wire.Verified, took time.Duration) {
 	}
 	a.out.Println(statement)
 	a.out.Rows(
-		term.Row{Name: "sessions", Value: term.Plain(grouped(v.Sessions))},
+		term.Row{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: own},
 		term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
 		term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents))},
 	)
