@@ -21,6 +21,7 @@ type builder struct {
 	text        eventlog.NewEvent
 	root, style string
 	seed        seed
+	palette     policy.Palette // of the parent's tree and of the request
 	id          uuid.UUID
 	existing    bool
 }
@@ -57,6 +58,9 @@ func (b *builder) plan(v *eventlog.View) ([]eventlog.Batch, error) {
 	}
 	derived, err := b.derive(v, handed)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.inherit(derived); err != nil {
 		return nil, err
 	}
 	g, manifest, err := b.receipt(v, handed, derived, key)
@@ -156,7 +160,7 @@ func (b *builder) receipt(v *eventlog.View, handed snapshot.Handed, d policy.Der
 		Root: b.c.Root(), Depth: depth + 1, MaxDepth: ceiling, ParentReceipt: b.c.Receipt(), ParentSeq: seq, ParentHead: head, Capture: b.c.Digest(),
 		ToolCall: b.r.ToolCall, Ceiling: d.Ceiling, Requested: d.Requested, Granted: d.Granted, Cuts: d.Cuts, Relied: d.Relied, Sandbox: handed.Sandbox,
 		Defaults: b.c.Defaults(), Lockdown: lockdownNames(b.c.Lockdown(), b.r.Lockdown), Inspection: b.r.Inspection, Merge: d.Merge, WorkspaceRoot: b.root,
-		NotBefore: uint64(max(0, v.Now().UnixMilli())), Choices: d.Choices, Palette: b.r.Palette.Entries(), ClassTable: policy.ClassTableVersion,
+		NotBefore: uint64(max(0, v.Now().UnixMilli())), Choices: d.Choices, Palette: b.palette.Entries(), ClassTable: policy.ClassTableVersion,
 		SeedLen: uint64(len(b.seed.events)), SeedDigest: b.seed.digest, Evidence: b.evidence(d), Commitments: b.texts.commitments(manifest),
 		Fingerprint: d.Fingerprint.Sum, Key: key}
 	return g, manifest, nil
@@ -192,7 +196,7 @@ func (b *builder) evidence(d policy.Derived) map[string]string {
 	say("workspace_root", b.r.Workspace != "", b.root != "")
 	say("tool_call", b.r.ToolCall != "", false)
 	say("prompt", b.r.Prompt != "", false)
-	say("palette", len(b.r.Palette.Entries()) > 0, false)
+	say("palette", len(b.r.Palette.Entries()) > 0, len(b.palette.Entries()) > 0)
 	say("inspection", b.r.Inspection != "", false)
 	return out
 }

@@ -62,6 +62,7 @@ type Capture struct {
 	choices   policy.Choices
 	principal eventlog.Principal
 	lockdown  []string
+	palette   policy.Palette
 	receipt   eventlog.Hash // of the parent; zero for roots
 	used      atomic.Bool
 }
@@ -88,7 +89,7 @@ func Take(ctx context.Context, s *eventlog.Store, parent uuid.UUID, o Options) (
 	}
 	c := &Capture{store: s, parent: parent, root: e.Root, kind: e.Kind, seq: row.Head, head: row.Hash, epoch: o.Epoch, defaults: e.Defaults,
 		depth: e.Depth, maxDepth: e.MaxDepth, workspace: e.WorkspaceRoot, authority: e.Authority, choices: e.Choices, principal: e.Principal,
-		lockdown: slices.Clone(e.Lockdown), receipt: e.Receipt}
+		lockdown: slices.Clone(e.Lockdown), palette: e.Palette, receipt: e.Receipt}
 	if c.rules, err = replay.Rules(ctx, s); err != nil {
 		return nil, fmt.Errorf("the store's operator rules: %w", err)
 	}
@@ -221,6 +222,11 @@ func (c *Capture) Principal() eventlog.Principal { return c.principal }
 // tree is held to, beside the built-in ones.
 func (c *Capture) Lockdown() []string { return slices.Clone(c.lockdown) }
 
+// Palette is what the parent's tree knows about tools beside the built-in
+// table. A child knows them as the same, or it could call a parent's shell a
+// reading tool.
+func (c *Capture) Palette() policy.Palette { return c.palette }
+
 // Receipt is the digest of the parent's own receipt; zero for a root.
 func (c *Capture) Receipt() eventlog.Hash { return c.receipt }
 
@@ -240,6 +246,6 @@ func (c *Capture) Digest() eventlog.Hash {
 		parts = append(parts, eventlog.SandboxFacts(*c.sandbox))
 	}
 	sum := policy.FingerprintOf(c.choices.Role, c.authority).Sum
-	rules := c.rules.Digest()
-	return eventlog.Digest(append(parts, sum[:], rules[:])...)
+	rules, palette := c.rules.Digest(), c.palette.Digest()
+	return eventlog.Digest(append(parts, sum[:], rules[:], palette[:])...)
 }
