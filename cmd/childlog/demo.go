@@ -102,7 +102,7 @@ func (d *demo) play(ctx context.Context) error {
 
 func (d *demo) firstProcess(ctx context.Context, s *eventlog.Store) (err error) {
 	d.title("A person starts an agent",
-		"It may write below its project, without network, and may ask its person for more. The store has a rule of its operator: nobody runs chmod.")
+		"It may write below its project, without network, and may ask its person for more. The store has a rule of its operator: nobody runs chmod. (de305d54@2 means: the event with number 2 in the log of that session says so.)")
 	if _, err = replay.SetRules(ctx, s, replay.RuleFile{DenyTools: []string{"chmod*"}, Text: []byte(`{"deny_tools":["chmod*"]}`)}); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (d *demo) firstProcess(ctx context.Context, s *eventlog.Store) (err error) 
 	d.session("agent", &d.root)
 
 	d.title("It delegates",
-		"Before anything else can happen, its policy is captured. The child's log begins with that snapshot, with what was granted of what was asked, and with approvals pinned to never: never ask, always reject.")
+		"Before anything else can happen, its policy is captured. The child's log begins with that snapshot, with a receipt of what was asked and what was granted, and with approvals pinned to never: never ask, always reject.")
 	capture, err := snapshot.Take(ctx, s, d.root.ID, snapshot.Options{})
 	if err != nil {
 		return err
@@ -128,13 +128,13 @@ func (d *demo) firstProcess(ctx context.Context, s *eventlog.Store) (err error) 
 		Note: term.Dim(fmt.Sprintf("receipt %s@%d, %d denied tools", short(d.child.ID), d.child.Policy.ReceiptSeq, own.Profile.Denied.Len()))})
 	d.out.Println()
 	d.out.Println(term.Dim("   the model is told"))
-	d.out.Wrap(3, term.Plain(d.child.Context))
+	d.out.Fold(3, term.Plain(d.child.Context))
 	if d.grandchild, err = materialize.Delegate(ctx, s, d.child.ID, snapshot.Options{}, materialize.Request{Label: "read one commit", Mode: eventlog.ModeOneShot}); err != nil {
 		return err
 	}
 
 	d.title("The child works; the agent's own policy changes",
-		"A tool call is on its way when the person gives the agent full access. That is the agent's future, not the child's.")
+		"While a tool call of the child is under way, the person gives the agent full access. That reaches the agent alone, and no child that exists.")
 	run, err := replay.Activate(ctx, s, d.child.ID, replay.AsParent(d.root.ID))
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (d *demo) work1(ctx context.Context, s *eventlog.Store, run replay.Activati
 // that goes wrong elsewhere: a permissive default, another directory.
 func (d *demo) secondProcess(ctx context.Context) error {
 	d.title("The process is gone. Another one resumes the child",
-		"Its environment says danger-full-access, its directory is another one, its parent holds more by now. Only the child's log counts.")
+		"The environment now says danger-full-access, the directory is another one, and the child's parent holds more by now. Only the child's log counts.")
 	args := []string{"--store", d.dir, "resume", d.child.ID.String(), "--parent", d.root.ID.String()}
 	d.command("CHILDLOG_DEFAULT_SANDBOX=danger-full-access childlog", "resume", short(d.child.ID), "--parent", short(d.root.ID))
 	out, pid, err := d.spawn(ctx, append(args, "--json")...)
@@ -216,7 +216,7 @@ func (d *demo) secondProcess(ctx context.Context) error {
 	})
 	d.out.Println()
 	for _, dr := range resumed.Drift {
-		d.out.Wrap(3, term.Warn("drift  "), term.Plain(dr.Field, ": recorded ", dr.Recorded, ", present ", dr.Present, ". ", dr.Detail))
+		d.out.Fold(3, term.Warn("drift  "), term.Plain(dr.Field, ": recorded ", dr.Recorded, ", present ", dr.Present, "; ", dr.Detail))
 	}
 	d.out.Println(term.Plain("   status "), term.Warn(resumed.Status), term.Plain(fmt.Sprintf(", %d call without a result. Nothing was appended.", len(resumed.OpenCalls))))
 	return nil
@@ -229,7 +229,7 @@ func (d *demo) afterwards(ctx context.Context) error {
 	if err := d.run(ctx, 0, "", "activate", child, "--parent", d.root.ID.String()); err != nil {
 		return err
 	}
-	d.title("It tries what it may not", "A write outside of its scope, then the same with a wider sandbox. Nobody is asked: both are denied, and both stand in its log.")
+	d.title("It tries what it may not", "A write outside of its scope, then the same with a wider sandbox. Nobody is asked: both are denied, and both denials are recorded in its log.")
 	for i, escalation := range []string{"", `,"escalation":{"sandbox":{"mode":"danger-full-access"},"justification":"the task needs it"}`} {
 		path := []string{"src/main.go", "docs/notes.md"}[i]
 		call := fmt.Sprintf(`{"call":"c%d","tool":"write_file","args":{"path":%q}%s}`, i+3, path, escalation)
@@ -240,7 +240,7 @@ func (d *demo) afterwards(ctx context.Context) error {
 			return err
 		}
 	}
-	d.title("Why may it not?", "Which rule decided, where was it stated, and what did every session above hold when it handed down?")
+	d.title("Why may it not?", "Which rule decided, where was it stated, and what did each session above hold when it delegated?")
 	if err := d.run(ctx, 0, "", "explain", child, policy.FieldScope); err != nil {
 		return err
 	}
@@ -309,7 +309,7 @@ func (d *demo) title(head, text string) {
 	}
 	d.out.Println(term.Accent(fmt.Sprintf("%d  ", d.act)), term.Bold(head))
 	if text != "" {
-		d.out.Wrap(3, term.Dim(text))
+		d.out.Fold(3, term.Dim(text))
 	}
 	d.out.Println()
 }

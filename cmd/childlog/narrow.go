@@ -33,11 +33,11 @@ that are being created meanwhile are born narrow.
 
 The ceiling is one of these, or several:
 
-  --sandbox   of the sandbox
-  --ceiling   of what it may do beside it: a JSON document, in which only what is
-              stated narrows, such as {"shell": "none", "denied_tools": ["bash"]}
-              (` + "`childlog schema ceiling`" + `)
-  --rules     the operator rules that the store has now
+  --sandbox  of the sandbox
+  --ceiling  of what it may do beside it: a JSON document, in which only what
+             is stated narrows, such as {"shell": "none", "write_scope": []}
+             (` + "`childlog schema ceiling`" + `)
+  --rules    the operator rules that the store has now
 
 Sessions that hold no more than the ceiling already are skipped, and so are
 closed ones and evidence; they are listed with the reason.`),
