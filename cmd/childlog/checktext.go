@@ -54,6 +54,10 @@ func (a *app) judged(j *replay.Judgement, v *wire.Judgement, origins []string) {
 
 // verdictLine is the answer in one line.
 func (a *app) verdictLine(verdict policy.Verdict, d *wire.Decision) {
+	if verdict == policy.VerdictAllow && d.Code == string(policy.CodeAllowed) { // the verdict says it
+		a.out.Println(verdictText(verdict), term.Plain(": ", toolText(&d.Tool)))
+		return
+	}
 	a.out.Println(verdictText(verdict), term.Plain(": "), term.Bold(d.Code), term.Plain(", ", toolText(&d.Tool)))
 }
 
@@ -99,7 +103,7 @@ func decisionRows(d *wire.Decision, origins []string, change *string) []term.Row
 			rows = append(rows, term.Row{Value: term.Dim(fmt.Sprintf("and %d more", len(d.Targets)-i))})
 			break
 		}
-		rows = append(rows, term.Row{Name: first(i, "may touch"), Value: term.Plain(t)})
+		rows = append(rows, term.Row{Name: first(i, "would touch"), Value: term.Plain(t)})
 	}
 	return rows
 }

@@ -67,7 +67,7 @@ func (a *app) deciding(field string, chain []replay.Step, lost int) {
 	if n := len(chain); n > 0 {
 		value = chain[n-1].Value
 	}
-	a.out.Println(term.Bold(field), term.Plain(" decided: it is "), term.Bold(value))
+	a.out.Println(term.Plain("decided by "), term.Bold(field), term.Plain(", which is "), term.Bold(value), term.Plain(" here"))
 	a.chain(chain, lost)
 	switch {
 	case len(chain) < 2:
