@@ -78,6 +78,23 @@ func TestCase3_AnExplicitGrant(t *testing.T) {
 	require.Equal(t, policy.RuleGrantExpired, re.Rule)
 }
 
+// TestCase61_AnExpiredGrantStaysExpired: a clock that is set back revives no
+// grant: the parent's log knows of a later time.
+func TestCase61_AnExpiredGrantStaysExpired(t *testing.T) {
+	f := newFixture(t)
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	f.reopen(eventlog.Options{Clock: func() time.Time { return now }})
+	root := f.coordinator(policy.ExplicitGrant{ID: "worker", ExpiresMS: now.Add(time.Minute).UnixMilli()})
+	f.made(root, editSrc)
+	now = now.Add(2 * time.Minute)
+	f.made(root, materialize.Request{}) // the parent's log is at the later time
+	now = now.Add(-2 * time.Minute)
+	var re *policy.RefusedError
+	_, err := f.delegate(root, editSrc)
+	require.ErrorAs(t, err, &re)
+	require.Equal(t, policy.RuleGrantExpired, re.Rule)
+}
+
 // TestCase4_AnOperatorsRuleTwoLevelsDown: the store denies chmod at the
 // delegation. A child and a grandchild that ask for it are denied, with the
 // operator's rule as origin, also after the store dropped it.

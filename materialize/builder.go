@@ -141,7 +141,7 @@ func (b *builder) derive(v *eventlog.View, handed snapshot.Handed) (policy.Deriv
 	depth, _ := b.c.Depth()
 	receipt := policy.Origin{Session: b.id, Seq: b.receiptSeq()}
 	return policy.Derive(handed.Authority, policy.DeriveInput{Depth: depth + 1, Children: int(min(handed.Started, policy.MaxNumber)),
-		NowMS: max(0, v.Now().UnixMilli()), Parent: b.c.Choices(), Operator: handed.Rules, Receipt: receipt, Issuer: receipt, Uses: handed.Used}, b.r.Want)
+		NowMS: handed.NowMS, Parent: b.c.Choices(), Operator: handed.Rules, Receipt: receipt, Issuer: receipt, Uses: handed.Used}, b.r.Want)
 }
 
 // receipt states everything that was decided. It also returns the manifest's

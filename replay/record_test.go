@@ -112,14 +112,23 @@ func TestRecoveryAfterANarrowing(t *testing.T) {
 	child := f.child(f.editor()).ID
 	require.Equal(t, []string{"src/a.go"}, f.record(child, edits(t, "e1", "src/a.go")).Targets)
 	f.record(child, edits(t, "e2", "/etc/hosts")) // denied: it admits nothing
-	_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Authority: &policy.Wish{WriteScope: &[]string{"docs"}}, Reason: "docs only"})
+	// Denied too, and with a target: the place is in the scope, the tool is not
+	// for this session. A denial admits nothing either.
+	_, err := replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Authority: &policy.Wish{DeniedTools: []string{"apply_patch"}}, Reason: "no patches"})
+	require.NoError(t, err)
+	barred := f.record(child, callOf(t, "e2b", "apply_patch", `{"path":"src/barred.go"}`))
+	require.Equal(t, policy.CodeDenyList, barred.Code)
+	require.Equal(t, []string{"src/barred.go"}, barred.Targets)
+	_, err = replay.Narrow(f.ctx, f.Store, replay.Narrowing{Session: child, Authority: &policy.Wish{WriteScope: &[]string{"docs"}}, Reason: "docs only"})
 	require.NoError(t, err)
 	require.Equal(t, policy.Code(policy.CodeWriteScopeViolation), f.record(child, edits(t, "e3", "src/a.go")).Code)
 	back := f.record(child, callOf(t, "u1", "rollback", `{"path":"src/a.go"}`))
 	require.True(t, back.Allowed(), "%s", back.Reason())
 	require.Equal(t, []string{"src/a.go"}, back.Targets)
-	other := f.record(child, callOf(t, "u2", "rollback", `{"path":"src/b.go"}`))
-	require.False(t, other.Allowed())
+	for _, path := range []string{"src/b.go", "src/barred.go"} {
+		other := f.record(child, callOf(t, "u2", "rollback", `{"path":"`+path+`"}`))
+		require.False(t, other.Allowed(), path)
+	}
 	f.narrow(child, policy.ReadOnly, false)
 	none := f.record(child, callOf(t, "u3", "rollback", `{"path":"src/a.go"}`))
 	require.False(t, none.Allowed(), "nothing is written under read-only")

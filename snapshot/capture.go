@@ -125,6 +125,7 @@ type Handed struct {
 	Authority policy.Authority
 	Rules     policy.OperatorRules // the store's: those of the capture and those set since
 	Started   uint64               // delegations the parent has started so far
+	NowMS     int64                // ms since 1970: the store's clock or the parent's latest event, whichever is later
 	Used      []policy.GrantUse    // of the parent's explicit grants, by all who relied on them
 }
 
@@ -148,7 +149,8 @@ func (c *Capture) Still(v *eventlog.View) (Handed, error) {
 	if err != nil {
 		return Handed{}, fmt.Errorf("the store's operator rules: %w", err)
 	}
-	h := Handed{Sandbox: c.Sandbox(), Authority: c.authority, Rules: c.rules.Union(present), Started: row.Delegations}
+	h := Handed{Sandbox: c.Sandbox(), Authority: c.authority, Rules: c.rules.Union(present), Started: row.Delegations,
+		NowMS: max(0, v.Now().UnixMilli(), row.LastTime/1e6)} // a clock set back revives no grant that has expired
 	for _, ceiling := range ceilings {
 		if ceiling.Sandbox != nil {
 			if h.Sandbox == nil {
