@@ -33,14 +33,7 @@ its parent and those of the store at its capture, for ever.`),
   childlog rules show --history`,
 		RunE: func(*cobra.Command, []string) error { return usagef("rules: want set or show") },
 	}
-	for _, sub := range []*cobra.Command{newRulesSetCmd(a), newRulesShowCmd(a)} {
-		run := sub.RunE
-		sub.RunE = func(cmd *cobra.Command, args []string) error {
-			a.running = cmd.CommandPath()
-			return run(cmd, args)
-		}
-		cmd.AddCommand(sub)
-	}
+	cmd.AddCommand(a.runs(newRulesSetCmd(a)), a.runs(newRulesShowCmd(a)))
 	return cmd
 }
 

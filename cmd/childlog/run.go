@@ -192,11 +192,7 @@ not sandbox anything, and it authenticates nobody.`,
 	for _, cmd := range cmds {
 		used[cmd.GroupID] = true
 		a.completeSessions(cmd)
-		run := cmd.RunE
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			a.running = cmd.CommandPath()
-			return run(cmd, args)
-		}
+		a.runs(cmd)
 	}
 	for i := range groups {
 		if used[groups[i].ID] {
@@ -205,6 +201,17 @@ not sandbox anything, and it authenticates nobody.`,
 	}
 	root.AddCommand(cmds...)
 	return root
+}
+
+// runs makes a command note its path once its arguments were accepted: an error
+// before that is one of usage.
+func (a *app) runs(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.running = cmd.CommandPath()
+		return run(cmd, args)
+	}
+	return cmd
 }
 
 // style prepares the writers for people once the flags are known.

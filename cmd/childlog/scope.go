@@ -31,14 +31,7 @@ no store is needed.`),
   childlog scope merge results.json`,
 		RunE: func(*cobra.Command, []string) error { return usagef("scope: want check or merge") },
 	}
-	for _, sub := range []*cobra.Command{newScopeCheckCmd(a), newScopeMergeCmd(a)} {
-		run := sub.RunE
-		sub.RunE = func(cmd *cobra.Command, args []string) error {
-			a.running = cmd.CommandPath()
-			return run(cmd, args)
-		}
-		cmd.AddCommand(sub)
-	}
+	cmd.AddCommand(a.runs(newScopeCheckCmd(a)), a.runs(newScopeMergeCmd(a)))
 	return cmd
 }
 
