@@ -67,10 +67,18 @@ func (l AuthorityLedger) Causes() map[string]FieldCause {
 // BirthCauses returns the causes of a child's fields, from its receipt at the
 // given place. The last cut of a field names its rule: of a role's preset the
 // origin is the role, of a denied tool the event that denied it, else the
-// receipt. A field that was not cut is as the receipt has it.
-func BirthCauses(granted Authority, cuts []Cut, at Origin) map[string]FieldCause {
+// receipt. A field that was not cut, and has what the role is meant for where
+// the ceiling would have given more, is by the role's preset; else it is as the
+// receipt has it.
+func BirthCauses(granted, ceiling Authority, role Role, cuts []Cut, at Origin) map[string]FieldCause {
 	own := granted.Canonical().Own
 	causes := causesOf(own, RuleReceipt, at)
+	preset, most := role.Preset().Half().Canonical().fields(), ceiling.Canonical().Delegable.fields()
+	for i, f := range own.fields() {
+		if f.value == preset[i].value && f.value != most[i].value && f.name != FieldDenied {
+			causes[f.name] = FieldCause{RuleRolePreset, RuleOrigin{OriginRole, at}}
+		}
+	}
 	network, tests, raw := own.Profile.Denied.Effects()
 	denying := map[Rule]*DenyEntry{RuleDenyNetwork: network, RuleDenyTests: tests, RuleDenyShell: raw}
 	for _, cut := range cuts {

@@ -12,7 +12,7 @@ import (
 
 func TestAuthorityLedger(t *testing.T) {
 	d := derive(t, policy.TopAuthority(), policy.Request{Role: "implement", Wish: policy.Wish{MaxSteps: ptr(uint64(9))}})
-	l := policy.NewAuthorityLedger(d.Granted, policy.BirthCauses(d.Granted, d.Cuts, receiptAt))
+	l := policy.NewAuthorityLedger(d.Granted, policy.BirthCauses(d.Granted, d.Ceiling, d.Choices.Role, d.Cuts, receiptAt))
 	before, causes := l, l.Causes()
 	assert.Equal(t, policy.FieldCause{Rule: "receipt", Origin: policy.RuleOrigin{Kind: "session", At: receiptAt}}, causes[policy.FieldFiles])
 
@@ -64,7 +64,7 @@ func TestBirthCauses(t *testing.T) {
 		Shell: ptr(policy.ShellFull), Permissions: &policy.Permissions{Write: true, Network: true}, DeniedTools: []string{"run_tests"},
 	}})
 	require.NoError(t, err)
-	causes := policy.BirthCauses(d.Granted, d.Cuts, receiptAt)
+	causes := policy.BirthCauses(d.Granted, d.Ceiling, d.Choices.Role, d.Cuts, receiptAt)
 	for field, want := range map[string]policy.FieldCause{
 		policy.FieldWrite:        {Rule: "role_preset", Origin: at("role", receiptAt)},
 		policy.FieldGrantNetwork: {Rule: "deny_fetch_url", Origin: at("operator", operatorAt)},

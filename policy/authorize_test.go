@@ -33,7 +33,7 @@ func TestAuthorizeOrder(t *testing.T) {
 	assert.Equal(t, want, codes(got))
 	assert.Equal(t, []policy.Rule{
 		"invalid_call_id", "invalid_escalation", "evidence", "fenced", "closed", "deadline", "max_steps", "lockdown", "operator_deny", "operator_path",
-		"deny_list", "tool_scope", "write_scope", "grant_files", "sandbox", "path_form",
+		"deny_list", "tool_scope", "write_scope", "role_preset", "sandbox", "path_form",
 	}, rulesOf(got))
 	assert.Equal(t, policy.VerdictDeny, got.Verdict)
 
@@ -308,7 +308,7 @@ func TestCase54_ExplorerImplementTouch(t *testing.T) {
 	assert.Equal(t, "classify the command as needing at most inspect, or delegate again with more shell than that", d.Change(&s))
 
 	d = decided(t, childSubject(t, explorer), call, policy.Moment{NowMS: nowMS})
-	assert.Equal(t, "shell:grant_shell", allReasons(d))
+	assert.Equal(t, "shell:role_preset", allReasons(d))
 }
 
 func TestCase57_ToolNames(t *testing.T) {

@@ -35,7 +35,7 @@ func childSubject(t require.TestingT, d policy.Derived) policy.Subject {
 	s := rootSubject(t, d.Granted)
 	s.Session, s.Child = child, true
 	s.Approvals, s.ApprovalBy = policy.Never, pinAt
-	s.Causes = policy.BirthCauses(d.Granted, d.Cuts, receiptAt)
+	s.Causes = policy.BirthCauses(d.Granted, d.Ceiling, d.Choices.Role, d.Cuts, receiptAt)
 	return s
 }
 
@@ -150,7 +150,7 @@ func genSubject() *rapid.Generator[policy.Subject] {
 			s.Palette = p
 		}
 		if rapid.Bool().Draw(t, "causes") {
-			s.Causes = policy.BirthCauses(a, []policy.Cut{{Field: policy.FieldFiles, Rule: policy.RuleRolePreset}}, receiptAt)
+			s.Causes = policy.BirthCauses(a, a, policy.RoleGeneral, []policy.Cut{{Field: policy.FieldFiles, Rule: policy.RuleRolePreset}}, receiptAt)
 		}
 		return s
 	})

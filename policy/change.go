@@ -127,6 +127,9 @@ func (d *Decision) changeOperator(s *Subject) string {
 // changeGrant says what has to change for the codes of what was granted.
 func (d *Decision) changeGrant(s *Subject, g Grant) string {
 	again := s.anew() + " with "
+	if d.Origin.Kind == OriginRole { // under this one it would be cut again
+		again = s.anew() + " in another role, with "
+	}
 	switch d.Code {
 	case CodeFiles:
 		if g.Files == FilesRead {

@@ -53,7 +53,7 @@ func ExampleAuthorize() {
 	}
 	p := policy.Subject{
 		Session: receipt.Session, Child: true,
-		Authority: worker.Granted, Causes: policy.BirthCauses(worker.Granted, worker.Cuts, receipt),
+		Authority: worker.Granted, Causes: policy.BirthCauses(worker.Granted, worker.Ceiling, worker.Choices.Role, worker.Cuts, receipt),
 		Sandbox: policy.Trace(policy.Top(), policy.Cause{Source: policy.SourceDelegation, Origin: receipt}), Bound: policy.Top(),
 	}
 	for _, call := range []policy.Call{

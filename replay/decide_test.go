@@ -131,7 +131,7 @@ func TestCase30_ADeniedWrite(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint("w", i), got.Call)
 		require.Equal(t, policy.CodeFiles, got.Code)
-		require.Equal(t, policy.RuleOrigin{Kind: "session", At: policy.Origin{Session: child.ID, Seq: child.Policy.ReceiptSeq}}, got.Origin)
+		require.Equal(t, policy.RuleOrigin{Kind: "role", At: policy.Origin{Session: child.ID, Seq: child.Policy.ReceiptSeq}}, got.Origin)
 		require.Equal(t, child.Policy.BornSeq, got.EvaluatedSeq)
 		require.Equal(t, child.Receipt, got.Receipt)
 		require.Equal(t, uint64(policy.EngineVersion), got.Engine)

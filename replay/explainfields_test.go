@@ -48,7 +48,7 @@ func TestExplainAuthority(t *testing.T) {
 		{bare, "grant.files", "write", policy.SourceDefault, at(bare, 1), "", "no profile was stated", "narrow, for ever", ""},
 		{root, "role", "none", policy.SourceProfile, at(root, 2), policy.RuleProfile, "profile", "fixed at creation", ""},
 		{explorer, "role", "explore", policy.SourceDelegation, at(explorer, 2), policy.RuleReceipt, "granted so by the delegation", "delegate again", ""},
-		{explorer, "grant.files", "read", policy.SourceDelegation, at(explorer, 2), policy.RuleReceipt, "granted so", "new delegation", "write"},
+		{explorer, "grant.files", "read", policy.SourceRole, at(explorer, 2), policy.RuleRolePreset, "role", "under a role that is meant for it", "write"},
 		{worker, "grant.shell", "inspect", policy.SourceDelegation, at(worker, 2), policy.RuleParent, "the parent could hand on no more", "may hand on more", ""},
 		{worker, "deadline", "2027-01-02T03:04:05Z", policy.SourceNarrowing, at(worker, 5), policy.RuleNarrowing, "narrowed by an operator, for ever", "new delegation", ""},
 		{worker, "denied_tools", "[exec_shell]", policy.SourceNarrowing, at(worker, 5), policy.RuleNarrowing, "narrowed by an operator", "never shrinks", ""},

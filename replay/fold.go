@@ -290,7 +290,7 @@ func (f *folder) grant(ev *eventlog.Event) error {
 	at := policy.Origin{Session: ev.Session, Seq: ev.Seq}
 	f.granted, f.e.Granted = &g, &g
 	f.e.ReceiptSeq, f.e.Receipt = ev.Seq, eventlog.Digest(ev.Facts)
-	f.e.authority = policy.NewAuthorityLedger(g.Granted, policy.BirthCauses(g.Granted, g.Cuts, at))
+	f.e.authority = policy.NewAuthorityLedger(g.Granted, policy.BirthCauses(g.Granted, g.Ceiling, g.Choices.Role, g.Cuts, at))
 	return f.equip(ev, g.Choices, g.Principal, g.Palette, g.Lockdown)
 }
 
