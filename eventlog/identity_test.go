@@ -225,9 +225,9 @@ func TestPermissions(t *testing.T) {
 	require.Equal(t, "new store IDENTITY LOCK index.db store.db", strings.Join(names, " "))
 }
 
-// TestReadingAStoreThatCannotBeWritten: mode 0400 in a directory of 0500, as
-// on read-only media. It needs no write permission and leaves every byte.
-func TestReadingAStoreThatCannotBeWritten(t *testing.T) {
+// TestCase34_ReadingAStoreThatCannotBeWritten: mode 0400 in a directory of 0500,
+// as on read-only media. It needs no write permission and leaves every byte.
+func TestCase34_ReadingAStoreThatCannotBeWritten(t *testing.T) {
 	ts := newStore(t)
 	id := ts.root(sid(1))
 	ts.say(id, "a", "b")

@@ -32,15 +32,10 @@ func (p Profile) Facts() (Facts, error) {
 	if !p.Principal.IsZero() {
 		m["principal"] = p.Principal.fact()
 	}
-	pal, err := policy.NewPalette(p.Palette...)
-	if err != nil {
+	var err error
+	if m["palette"], err = paletteFact(p.Palette); err != nil {
 		return nil, err
 	}
-	entries := make([]any, len(p.Palette))
-	for i, e := range p.Palette {
-		entries[i] = map[string]any{"name": e.Name, "class": string(e.Class)}
-	}
-	m["palette"] = map[string]any{"digest": Hash(pal.Digest()), "entries": entries}
 	return MakeFacts(m)
 }
 

@@ -156,15 +156,10 @@ func (g Granted) Facts() (Facts, error) {
 	if g.Lockdown == nil {
 		m["lockdown"] = []any{}
 	}
-	palette := make([]any, len(g.Palette))
-	for i, e := range g.Palette {
-		palette[i] = map[string]any{"name": e.Name, "class": string(e.Class)}
-	}
-	p, err := policy.NewPalette(g.Palette...)
-	if err != nil {
+	var err error
+	if m["palette"], err = paletteFact(g.Palette); err != nil {
 		return nil, err
 	}
-	m["palette"] = map[string]any{"digest": Hash(p.Digest()), "entries": palette}
 	commitments := map[string]any{}
 	for name, h := range map[string]Hash{"prompt": g.Commitments.Prompt, "request": g.Commitments.Request, "manifest": g.Commitments.Manifest} {
 		if !h.IsZero() {
@@ -252,6 +247,18 @@ func (r *factsMap) authority(field string, rules []policy.DenyEntry) (a policy.A
 		r.adopt(m)
 	}
 	return a
+}
+
+func paletteFact(entries []policy.PaletteEntry) (map[string]any, error) {
+	p, err := policy.NewPalette(entries...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]any, len(entries))
+	for i, e := range entries {
+		list[i] = map[string]any{"name": e.Name, "class": string(e.Class)}
+	}
+	return map[string]any{"digest": Hash(p.Digest()), "entries": list}, nil
 }
 
 // palette reads the tools that a manifest declared, with their digest.

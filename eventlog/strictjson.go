@@ -95,7 +95,7 @@ func (k *keySets) read(dec *jsontext.Decoder) error {
 func unquoteKey(raw []byte) string {
 	var out []byte
 	body := raw[1 : len(raw)-1]
-	unit := func(i int) rune { // of the \uXXXX at i
+	unit := func(i int) rune { // of the escape that begins at i: \u and four hex digits
 		n, _ := strconv.ParseUint(string(body[i+2:i+6]), 16, 16)
 		return rune(n)
 	}

@@ -17,7 +17,7 @@ import (
 // Depth bounds: how many delegations may lie between a root and a session.
 const (
 	DefaultMaxDepth = 3
-	HardMaxDepth    = 8
+	HardMaxDepth    = policy.HardMaxDepth
 )
 
 // maxText bounds labels and directories for display, bytes.

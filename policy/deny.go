@@ -84,17 +84,24 @@ func (d DenyList) Union(o DenyList) DenyList {
 	if len(o.entries) == 0 {
 		return d
 	}
-	// A set, not a search: a hostile list may have a thousand rules, and a
-	// derivation forms many unions.
-	seen := make(map[denyKey]bool, len(d.entries)+len(o.entries))
-	u := DenyList{entries: make([]DenyEntry, 0, len(d.entries)+len(o.entries))}
-	for _, e := range slices.Concat(d.entries, o.entries) {
-		if k := e.key(); !seen[k] {
-			seen[k] = true
-			u.entries = append(u.entries, e)
+	return DenyList{entries: union(d.entries, o.entries, DenyEntry.key)}
+}
+
+// union returns both lists without what adds nothing: of items with one key the
+// first. It looks keys up and does not search: a hostile list may have a
+// thousand rules, and a derivation forms many unions.
+func union[T any, K comparable](a, b []T, key func(T) K) []T {
+	seen := make(map[K]bool, len(a)+len(b))
+	all := make([]T, 0, len(a)+len(b))
+	for _, list := range [][]T{a, b} {
+		for _, item := range list {
+			if k := key(item); !seen[k] {
+				seen[k] = true
+				all = append(all, item)
+			}
 		}
 	}
-	return u
+	return all
 }
 
 // denyKey is the same for rules of which the second adds nothing.

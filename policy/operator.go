@@ -73,15 +73,7 @@ func (o OperatorRules) Union(p OperatorRules) OperatorRules {
 	if len(p.rules) == 0 {
 		return o
 	}
-	seen := make(map[string]bool, len(o.rules)+len(p.rules))
-	u := OperatorRules{rules: make([]OperatorRule, 0, len(o.rules)+len(p.rules))}
-	for _, r := range slices.Concat(o.rules, p.rules) {
-		if t := r.text(); !seen[t] {
-			seen[t] = true
-			u.rules = append(u.rules, r)
-		}
-	}
-	return u
+	return OperatorRules{rules: union(o.rules, p.rules, OperatorRule.text)}
 }
 
 // text is the rule without its origin.

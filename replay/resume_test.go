@@ -248,3 +248,28 @@ func TestRuntimeContext(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, asks.Context, "put to a person")
 }
+
+// TestCase8_AnotherRole: a child made to explore is not resumed to implement,
+// under whatever name the role goes; by its own role it is, and by its aliases.
+// Nothing is appended either way.
+func TestCase8_AnotherRole(t *testing.T) {
+	f := newFixture(t)
+	root := f.rootWith(policy.WorkspaceWrite)
+	child := f.childOf(root, materialize.Request{Want: policy.Request{Role: "scout"}}).ID
+	before := f.row(child)
+	resume := func(role string) error {
+		_, err := replay.Resume(f.ctx, f.Store, replay.Request{Session: child, By: replay.AsParent(root), Role: role})
+		return err
+	}
+	for _, role := range []string{"implement", "builder", " Implementer ", "general"} {
+		err := resume(role)
+		require.ErrorIs(t, err, eventlog.ErrNotResumable, role)
+		require.ErrorContains(t, err, "re-delegate")
+	}
+	require.ErrorIs(t, resume("wizard"), eventlog.ErrInvalid)
+	for _, role := range []string{"", "explore", "explorer", "SCOUT"} {
+		require.NoError(t, resume(role), role)
+	}
+	require.Equal(t, before, f.row(child))
+	require.Equal(t, policy.GrantInspect, f.policy(child).Authority.Own.Grant.Shell)
+}

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEscape(t *testing.T) {
+// TestCase63_TextFromALogIsInert: what would steer a terminal is shown as what
+// it is; markup is no matter of a terminal's.
+func TestCase63_TextFromALogIsInert(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                        "",
 		"plain, 文書, é, 🙂":         "plain, 文書, é, 🙂",
