@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"childlog/eventlog/pagecheck"
 )
 
 // index is index.db: rows, positions, names and links, derived from the
@@ -89,6 +92,34 @@ func openIndex(dir string, readOnly bool) (*index, error) {
 	}
 	ix.db.AllocSize = indexAllocSize
 	return ix, nil
+}
+
+// inspectIndex runs the raw reader over an index that is there: every page of
+// one that is verified at open, else what a store is held to before it is
+// written. Nothing of an index with damaged pages is used, since bbolt may
+// follow them for ever. A missing or empty file is no error.
+func inspectIndex(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || fi.Size() == 0 {
+		return err
+	}
+	inspect := pagecheck.Inspect
+	if fi.Size() <= verifyAtOpen {
+		inspect = pagecheck.InspectAll
+	}
+	report, err := inspect(context.Background(), f, fi.Size())
+	if err == nil {
+		err = report.Err()
+	}
+	return err
 }
 
 func (ix *index) close() error {

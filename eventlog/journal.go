@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -117,10 +118,18 @@ func (j *journal) inspectPages(ctx context.Context, path string, size int64, rea
 		j.damage = damageError("store.db", err)
 	}
 	j.oneMeta = !report.Metas[0].Valid || !report.Metas[1].Valid
-	if readOnly && (report.Metas[0].Valid || report.Metas[1].Valid) {
+	if readOnly && (report.Metas[0].Valid || report.Metas[1].Valid) && !endless(report) {
 		return nil
 	}
 	return j.damage
+}
+
+// endless reports whether a cursor may never come to an end: bbolt follows a
+// branch that leads back to itself until the memory is gone.
+func endless(r pagecheck.Report) bool {
+	return slices.ContainsFunc(r.Problems, func(p pagecheck.Problem) bool {
+		return p.Kind == pagecheck.KindReferencedTwice || p.Kind == pagecheck.KindTooDeep
+	})
 }
 
 func damageError(what string, err error) error {

@@ -65,6 +65,9 @@ func removeIndex(dir string) error {
 // usableIndex returns the index if it is this store's, of this fold, not
 // ahead of the journal, and ends in the frame that the journal has there.
 func (s *Store) usableIndex(next uint64) (*index, cover, error) {
+	if err := inspectIndex(filepath.Join(s.dir, indexFile)); err != nil {
+		return nil, cover{}, err
+	}
 	ix, err := openIndex(s.dir, s.opts.ReadOnly)
 	if err != nil {
 		return nil, cover{}, err
