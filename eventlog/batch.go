@@ -119,9 +119,12 @@ func (v *View) Consumed(parent, child uuid.UUID) (uint64, error) {
 // included: as many as there are, so it is for rare orders to all of them.
 func (v *View) Sessions() ([]uuid.UUID, error) {
 	set := map[uuid.UUID]bool{}
-	for id := range v.st.group.rows {
-		set[id] = true
-	}
+	v.st.layers(func(c *changes) bool {
+		for id := range c.rows {
+			set[id] = true
+		}
+		return false
+	})
 	for from := uuid.Nil; ; {
 		page, last, err := v.st.s.rowPage(from)
 		if err != nil {
@@ -178,7 +181,7 @@ func (v *View) Event(session uuid.UUID, seq uint64) (Event, error) {
 		return Event{}, err
 	}
 	ev := events[0].Event
-	v.st.loadContent(&ev, events[0].index)
+	loadContent(v.st, &ev, events[0].index)
 	return ev, nil
 }
 

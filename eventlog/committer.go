@@ -1,279 +1,237 @@
 package eventlog
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime"
-
-	bolt "go.etcd.io/bbolt"
+	"time"
 )
-
-// unit is one atomic unit in the queue.
-type unit struct {
-	via      Entry
-	batch    Batch     // of an Append
-	prepared []pending // of an Append
-	plan     Plan      // of a Transact
-	done     chan struct{}
-	results  []Result
-	err      error
-}
-
-func (u *unit) finish(results []Result, err error) {
-	u.results, u.err = results, err
-	close(u.done)
-}
 
 const (
 	queueLen   = 4096     // units waiting before Append blocks
 	groupUnits = 4096     // units of one transaction
-	groupBytes = 24 << 20 // bytes after which a transaction is closed
+	groupBytes = 24 << 20 // bytes after which a transaction takes no further unit
+
+	// While the callers of the last group come back, the committer waits for
+	// them this much of the time that its commit took, and no longer than this
+	// for the next one: a group that goes without them costs two syncs more.
+	gatherShare = 4
+	gatherPause = 50 * time.Microsecond
 )
 
-// runCommitter is the only writer. The life of a group:
+// runCommitter stages units and hands them, group by group, to the one writer.
+// The life of a group:
 //
-//  1. It takes a unit from the queue, and every other that is waiting. A lone
-//     caller never waits for company; after a group larger than one the
-//     committer yields until the queue stops growing, because the callers that
-//     the last sync released are about to come back.
-//  2. Each unit is checked and staged in the order of arrival.
-//  3. One transaction is written and synced. A crash before the sync of its
-//     meta page leaves the store as it was, and nobody was told otherwise; a
-//     crash after it leaves the whole group, whose retries find their original.
-//  4. The state is replaced, then the callers are answered, refusals included:
-//     a refusal may rest on a unit of the same group, so it is worth as much
-//     as the group.
+//  1. While the group before it is being synced, the committer takes units
+//     from the queue, checks each against all that came before it, and lays out
+//     its frames. A lone caller never waits for company.
+//  2. The writer puts the frames into one transaction and syncs it. A crash
+//     before the sync of its meta page leaves the store as it was, and nobody
+//     was told otherwise; a crash after it leaves the whole group, whose retries
+//     find their original.
+//  3. The state is replaced, then the callers are answered, refusals included:
+//     a refusal may rest on a unit of the same group or of the one before, so
+//     it is worth as much as they are.
+//  4. If the commit failed, what was staged on top of it rests on nothing: it
+//     is staged anew.
 //
 // It ends when the queue is closed and drained.
 func (s *Store) runCommitter() {
 	defer close(s.committerDone)
-	last := 1
-	for {
-		u, ok := <-s.queue
-		if !ok {
-			return
-		}
-		group, open := s.gather([]*unit{u}, last > 1)
-		last = len(group)
-		s.commit(group)
-		if !open {
-			return
+	w := startWriter(s)
+	defer w.stop()
+	c := &committer{s: s, w: w, st: newStage(s, nil)}
+	for c.open() {
+		switch {
+		case c.st.flight == nil && len(c.st.group.units) > 0:
+			c.gather()
+			c.hand()
+		case c.st.flight == nil:
+			c.take(<-s.queue)
+		case c.full():
+			c.done(<-w.outcomes)
+		default:
+			select {
+			case r := <-w.outcomes:
+				c.done(r)
+			case u := <-s.queue:
+				c.take(u)
+			}
 		}
 	}
 }
 
-// gather adds what is waiting to the group. The second result is false when
-// the queue was closed.
-func (s *Store) gather(group []*unit, yield bool) ([]*unit, bool) {
-	for idle := 0; len(group) < groupUnits; {
+// committer is the state of runCommitter.
+type committer struct {
+	s      *Store
+	w      *writer
+	st     *stage
+	closed bool // the queue is, and empty
+
+	back   int           // callers that the last group and the queue released or held
+	synced time.Duration // how long the last commit took
+}
+
+// open reports whether anything is left to do.
+func (c *committer) open() bool {
+	return !c.closed || c.st.flight != nil || len(c.st.group.units) > 0
+}
+
+// full reports whether the group takes no further unit.
+func (c *committer) full() bool {
+	g := c.st.group
+	return c.closed || len(g.units) >= groupUnits || g.bytes > c.s.opts.groupBytes
+}
+
+// take stages a unit, nil from a closed queue.
+func (c *committer) take(u *unit) {
+	if u == nil {
+		c.closed = true
+		return
+	}
+	c.stage(u)
+}
+
+func (c *committer) stage(u *unit) {
+	results, err := c.s.stageUnit(c.st, u)
+	g := c.st.group
+	g.units, g.answers = append(g.units, u), append(g.answers, answer{results, err})
+}
+
+// gather stages what is waiting. After a group of several, whose callers are
+// about to come back, it yields until as many are there again.
+func (c *committer) gather() {
+	var begun, idle time.Time
+	for !c.full() {
 		select {
-		case u, ok := <-s.queue:
-			if !ok {
-				return group, false
-			}
-			group, idle = append(group, u), 0
+		case u := <-c.s.queue:
+			c.take(u)
+			idle = time.Time{}
 			continue
 		default:
 		}
-		if !yield || idle == 2 {
-			break
+		if c.back <= 1 || len(c.st.group.units) >= c.back {
+			return
 		}
-		idle++
+		now := time.Now()
+		if begun.IsZero() {
+			begun = now
+		}
+		if idle.IsZero() {
+			idle = now
+		}
+		if now.Sub(idle) > gatherPause || now.Sub(begun) > c.synced/gatherShare {
+			return
+		}
 		runtime.Gosched()
 	}
-	return group, true
 }
 
-// commit writes one group.
-func (s *Store) commit(group []*unit) {
-	s.waitForIndex()
-	if err := s.writable(); err != nil {
-		for _, u := range group {
-			u.finish(nil, err)
-		}
+// hand gives the group to the writer and begins the next one on top of it.
+func (c *committer) hand() {
+	g := c.st.group
+	c.s.waitForIndex(uint64(len(g.drafts)), g.lag)
+	c.w.groups <- g
+	c.st.begin(g)
+}
+
+// done takes the outcome of the group in flight. Its callers were answered.
+func (c *committer) done(o outcome) {
+	flight, above := c.st.flight, c.st.group.units
+	c.back, c.synced = len(flight.units)+len(above)+len(c.s.queue), o.took
+	if !o.failed {
+		c.s.windows.committed(flight.ids)
+		c.st.flight = nil
 		return
 	}
-	type answer struct {
-		results []Result
-		err     error
+	c.st.begin(nil)
+	for _, u := range above {
+		c.stage(u)
 	}
-	answers := make([]answer, len(group))
-	var st *stage
-	outcome, err := s.journal.write(func(tx *bolt.Tx) error {
-		st = newStage(s, tx)
-		for i, u := range group {
-			if st.bytes > s.opts.groupBytes {
-				answers[i].err = errDeferred
-				continue
+}
+
+// stageUnit runs one unit's checks and lays it out.
+func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
+	// What panics on some log's words fails alone: it only reads.
+	err = protect("append", func() (err error) {
+		batches, prepared := u.one[:], [][]pending{u.prepared}
+		if u.plan != nil {
+			view := &View{st: st, now: s.opts.Clock().UTC(), boot: s.boot}
+			err = protect("plan", func() (err error) { batches, err = u.plan(view); return err })
+			if err != nil || len(batches) == 0 {
+				return err
 			}
-			var systemic bool
-			answers[i].results, answers[i].err, systemic = s.stageUnit(st, u)
-			if systemic {
-				return answers[i].err
+			prepared = make([][]pending, len(batches))
+			for i := range batches {
+				if prepared[i], err = s.prepare(u.via, batches[i].Events); err != nil {
+					return err
+				}
 			}
 		}
-		if len(st.group.rows) == 0 {
-			return errNothing
-		}
-		return st.finish()
+		results, err = st.add(u.via, batches, prepared)
+		return err
 	})
-	switch {
-	case errors.Is(err, errNothing):
-		err = nil
-	case outcome == committed:
-		s.windows.committed(st.ids)
-		s.st.apply(st.group, st.next, st.lag, st.totals)
-		s.published()
-	case outcome == unknown:
-		s.stop(fmt.Errorf("%w: the store must be reopened: an earlier append: %v", ErrReadOnly, err))
-	case outcome == brokenFile:
-		err = fmt.Errorf("writing to the store failed, nothing was committed: %w", err)
-		s.stop(fmt.Errorf("%w: the store must be reopened: %v", ErrReadOnly, err))
+	if err != nil {
+		results = nil
 	}
-	var deferred []*unit
-	for i, u := range group {
-		switch {
-		case err != nil:
+	return results, err
+}
+
+// writer owns the goroutine that writes store.db.
+type writer struct {
+	s        *Store
+	groups   chan *group
+	outcomes chan outcome // one for each group; no group is taken before it was
+}
+
+// outcome is what became of a group.
+type outcome struct {
+	failed bool // nothing of it counts
+	took   time.Duration
+}
+
+func startWriter(s *Store) *writer {
+	w := &writer{s: s, groups: make(chan *group), outcomes: make(chan outcome)}
+	go w.run()
+	return w
+}
+
+// stop ends the goroutine, which has nothing in hand.
+func (w *writer) stop() {
+	close(w.groups)
+	<-w.outcomes
+}
+
+func (w *writer) run() {
+	defer close(w.outcomes)
+	for g := range w.groups {
+		w.outcomes <- w.s.commit(g)
+	}
+}
+
+// commit writes one group and answers its callers.
+func (s *Store) commit(g *group) outcome {
+	begun := time.Now()
+	err := s.writable()
+	if err == nil && len(g.drafts) > 0 {
+		var kind commitOutcome
+		switch kind, err = s.journal.write(g.write); kind {
+		case committed:
+			s.st.apply(g.changes, g.next, g.lag, g.totals)
+			s.published()
+		case unknown:
+			s.stop(fmt.Errorf("%w: the store must be reopened: an earlier append: %v", ErrReadOnly, err))
+		case brokenFile:
+			err = fmt.Errorf("writing to the store failed, nothing was committed: %w", err)
+			s.stop(fmt.Errorf("%w: the store must be reopened: %v", ErrReadOnly, err))
+		}
+	}
+	took := time.Since(begun)
+	for i, u := range g.units {
+		if err != nil {
 			u.finish(nil, err)
-		case errors.Is(answers[i].err, errDeferred):
-			deferred = append(deferred, u)
-		default:
-			u.finish(answers[i].results, answers[i].err)
+		} else {
+			u.finish(g.answers[i].results, g.answers[i].err)
 		}
 	}
-	if len(deferred) > 0 {
-		s.commit(deferred)
-	}
-}
-
-var (
-	errNothing  = errors.New("nothing to commit")
-	errDeferred = errors.New("the transaction is full")
-)
-
-// stageUnit runs one unit's checks. systemic says that the transaction itself
-// failed and the whole group with it.
-func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error, systemic bool) {
-	batches, prepared := []Batch{u.batch}, [][]pending{u.prepared}
-	if u.plan != nil {
-		view := &View{st: st, now: s.opts.Clock().UTC(), boot: s.boot}
-		// A plan that panics on what some log says fails alone: it only reads.
-		err = protect("plan", func() (err error) { batches, err = u.plan(view); return err })
-		if err != nil || len(batches) == 0 {
-			return nil, err, false
-		}
-		prepared = make([][]pending, len(batches))
-		for i := range batches {
-			if prepared[i], err = s.prepare(u.via, batches[i].Events); err != nil {
-				return nil, err, false
-			}
-		}
-	}
-	results, err = st.add(u.via, batches, prepared)
-	var be *putError
-	return results, err, errors.As(err, &be)
-}
-
-// putError is a failure of the transaction, not of the unit.
-type putError struct{ error }
-
-func (e *putError) Unwrap() error { return e.error }
-
-// submit queues a unit, waiting for room until ctx ends.
-func (s *Store) submit(ctx context.Context, u *unit) error {
-	s.submitMu.RLock()
-	defer s.submitMu.RUnlock()
-	if err := s.usable(); err != nil {
-		return err
-	}
-	if err := s.writable(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	u.done = make(chan struct{})
-	select {
-	case s.queue <- u:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("append not queued: %w", ctx.Err())
-	}
-}
-
-// Append writes a batch of open families and returns when it is durable. It
-// may be called from any number of goroutines.
-//
-// Errors: ErrNotFound, ErrSessionClosed, ErrFenced, ErrConflict,
-// ErrDuplicate, ErrEvidence, ErrUnauthorized (a closed family), ErrInvalid,
-// ErrTooLarge, ErrNoSpace, ErrReadOnly: nothing was written.
-// ErrOutcomeUnknown, or a ctx that ended while waiting: it may have been; a
-// retry with the same event ids settles it.
-func (s *Store) Append(ctx context.Context, b Batch) (Result, error) {
-	p, err := s.AppendAsync(ctx, b)
-	if err != nil {
-		return Result{}, err
-	}
-	return p.Wait(ctx)
-}
-
-// Pending is an append that is on its way.
-type Pending struct{ u *unit }
-
-// AppendAsync queues a batch and returns. Batches that one goroutine queues
-// for one session are committed in that order. It blocks while the queue is
-// full, until ctx ends. The batch must not change until Wait returned.
-func (s *Store) AppendAsync(ctx context.Context, b Batch) (*Pending, error) {
-	if err := checkLimit("events of a batch", len(b.Events), s.limits.BatchEvents); err != nil {
-		return nil, err
-	}
-	prepared, err := s.prepare(entryHarness, b.Events)
-	if err != nil {
-		return nil, err
-	}
-	u := &unit{via: entryHarness, batch: b, prepared: prepared}
-	if err := s.submit(ctx, u); err != nil {
-		return nil, err
-	}
-	return &Pending{u}, nil
-}
-
-// Wait returns when the batch is durable or refused. If ctx ends first the
-// outcome is unknown to this caller; the batch goes on.
-func (p *Pending) Wait(ctx context.Context) (Result, error) {
-	results, err := p.u.wait(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	return results[0], nil
-}
-
-func (u *unit) wait(ctx context.Context) ([]Result, error) {
-	select {
-	case <-u.done:
-		return u.results, u.err
-	case <-ctx.Done():
-	}
-	select {
-	case <-u.done: // both had happened: the answer is known after all
-		return u.results, u.err
-	default:
-		return nil, fmt.Errorf("%w: stopped waiting: %w", ErrOutcomeUnknown, ctx.Err())
-	}
-}
-
-// Transact commits what plan decides as one atomic unit: all of it or
-// nothing, over any number of sessions. It is the way by which childlog's own
-// packages write closed families; via fixes which of them, and with which
-// sources. A harness appends with Append.
-func (s *Store) Transact(ctx context.Context, via Entry, plan Plan) ([]Result, error) {
-	if plan == nil || via == entryHarness || via > EntryStore {
-		return nil, invalidf("transact: no entry point %d", via)
-	}
-	u := &unit{via: via, plan: plan}
-	if err := s.submit(ctx, u); err != nil {
-		return nil, err
-	}
-	return u.wait(ctx)
+	return outcome{failed: err != nil, took: took}
 }

@@ -25,6 +25,7 @@ import (
 const (
 	frameMagic    = "CLF1"
 	frameHead     = len(frameMagic) + 4
+	frameMost     = 96 // bytes of a frame at most, but for its headers
 	flagContinues = 1
 )
 

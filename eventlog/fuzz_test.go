@@ -77,7 +77,9 @@ func FuzzFacts(f *testing.F) {
 		for typ := range coreTypes {
 			ev.Type, ev.Version = typ, coreTypes[typ].version
 			new(Row).apply(ev, Hash{})
+			requireScanAgrees(t, typ, facts)
 		}
+		requireScanAgrees(t, "x/y", facts)
 		_, err1 := ParseGranted(ev)
 		_, err2 := ParseNarrowed(ev)
 		m, err := facts.Map()

@@ -46,7 +46,7 @@ func (b *bounds) begins() error {
 	if _, err := policy.ParseApproval(string(c.Defaults.Approvals)); err != nil {
 		return fmt.Errorf("%s: defaults: %w", TypeSessionCreated, err)
 	}
-	if c.Provider.Name != "" && !codePattern.MatchString(c.Provider.Name) || c.External != nil && !codePattern.MatchString(c.External.System) {
+	if c.Provider.Name != "" && !isCode(c.Provider.Name) || c.External != nil && !isCode(c.External.System) {
 		return invalidf("%s: provider or external system: want a code of 1 to 256 letters, digits or _.:/@+#=-, free text is content", TypeSessionCreated)
 	}
 	if err := checkNames("lockdown", b.lockdown); err != nil {

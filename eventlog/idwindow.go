@@ -19,6 +19,9 @@ type idWindow struct {
 }
 
 func (w *idWindow) add(id storedID) {
+	if w.seqs[id.id] == id.seq {
+		return // read from the log when its group was durable and not yet answered
+	}
 	if old := w.ring[w.at]; old != uuid.Nil {
 		delete(w.seqs, old)
 	}

@@ -96,15 +96,15 @@ func (x *indexer) close() error {
 	return nil
 }
 
-// waitForIndex is the back-pressure: the committer stands still while the
-// index is too far behind. If the index can't be written at all, the overlay
+// waitForIndex is the back-pressure: the committer stands still while a group
+// would leave the index too far behind. If the index can't be written at all, the overlay
 // grows instead: losing speed and memory, never events.
-func (s *Store) waitForIndex() {
+func (s *Store) waitForIndex(more, moreBytes uint64) {
 	x := s.indexer
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for x.err == nil {
-		if frames, bytes := s.st.lag(); frames < maxLagFrames && bytes < maxLagBytes {
+		if frames, bytes := s.st.lag(); frames == 0 || frames+more <= maxLagFrames && bytes+moreBytes <= maxLagBytes {
 			return
 		}
 		x.poke()

@@ -31,6 +31,8 @@ func (p *pile) frame(position uint64) ([]byte, error) { return p.raw[position], 
 
 type doubtful struct{ *pile }
 
+func (d doubtful) chunks(uint64, func(func([]byte) []byte) error) error { return nil }
+
 func (d doubtful) doubt(*Row) error { return d.pile.doubt }
 
 // put adds the frame of one event.

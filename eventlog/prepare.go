@@ -108,7 +108,7 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 	if err := checkFacts(ev.Type, ev.Facts); err != nil {
 		return err
 	}
-	if via != EntryImport && Claimed(&Event{Facts: ev.Facts}) != "" {
+	if via != EntryImport && ev.Facts.Str("claimed") != "" {
 		return fmt.Errorf("%w: facts/claimed is for importers", ErrUnauthorized)
 	}
 	p.version = coreTypes[ev.Type].version
@@ -139,7 +139,14 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 
 // event renders a pending event as it will be read back.
 func (p *pending) event(session uuid.UUID, seq, prevPolicy, position uint64) *Event {
-	return &Event{Session: session, Seq: seq, ID: p.id, Type: p.typ, Version: p.version, Time: time.Unix(0, p.time).UTC(), Source: p.source,
+	ev := new(Event)
+	p.fill(ev, session, seq, prevPolicy, position)
+	return ev
+}
+
+// fill is event into one that is there.
+func (p *pending) fill(ev *Event, session uuid.UUID, seq, prevPolicy, position uint64) {
+	*ev = Event{Session: session, Seq: seq, ID: p.id, Type: p.typ, Version: p.version, Time: time.Unix(0, p.time).UTC(), Source: p.source,
 		Ignorable: p.ignorable, PolicyBearing: p.policy, PrevPolicy: prevPolicy, Inherited: p.inherited, HasContent: p.media != MediaNone,
 		Media: p.media, ContentLen: uint64(len(p.content)), Commitment: p.commitment, Facts: p.facts, Position: position, Content: p.content}
 }

@@ -23,6 +23,10 @@ func (t txSource) frame(position uint64) ([]byte, error) {
 	return getCopy(t.tx.Bucket(bucketJournal), positionKey(position))
 }
 
+func (t txSource) chunks(_ uint64, fn func(get func([]byte) []byte) error) error {
+	return protect("store.db", func() error { return fn(t.tx.Bucket(bucketContents).Get) })
+}
+
 func (t txSource) doubt(row *Row) error { return t.st.doubt(row) }
 
 func (s *Store) lookup(session uuid.UUID) (*entry, error) {
@@ -269,7 +273,7 @@ func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, e
 						return nil
 					}
 					if o.Contents {
-						loadContent(tx, &ev.Event, ev.index)
+						loadContent(src, &ev.Event, ev.index)
 					}
 					page.Events = append(page.Events, ev.Event)
 					bytes += size

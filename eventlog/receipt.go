@@ -33,7 +33,7 @@ func (p Principal) Check() error {
 		return nil
 	case p.Kind != PrincipalPerson && p.Kind != PrincipalService:
 		return invalidf("principal: kind: want %s or %s, got %.40q", PrincipalPerson, PrincipalService, p.Kind)
-	case !codePattern.MatchString(p.Ref):
+	case !isCode(p.Ref):
 		return invalidf("principal: ref: want an opaque code of 1 to 256 letters, digits or _.:/@+#=-, got %.40q", p.Ref)
 	}
 	return nil

@@ -88,7 +88,7 @@ func (st *stage) differs(p *pending, stored *seqEvent) string {
 	case !stored.HasContent:
 		return ""
 	}
-	salt, err := storedSalt(st.tx, &stored.Event, stored.index)
+	salt, err := storedSalt(st, &stored.Event, stored.index)
 	if err != nil || commit(salt, p.content) != stored.Commitment {
 		return "content"
 	}
@@ -102,12 +102,13 @@ func (st *stage) findID(e *entry, events []pending) (int, uint64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	staged := st.ids[e.row.Session]
+	staged := [2]*stagedIDs{st.group.ids[e.row.Session]}
+	if st.flight != nil {
+		staged[1] = st.flight.ids[e.row.Session]
+	}
 	for i := range events {
-		if seq := window[events[i].id]; seq != 0 {
-			return i, seq, nil
-		}
-		if seq := staged.find(events[i].id); seq != 0 {
+		id := events[i].id
+		if seq := max(window[id], staged[0].find(id), staged[1].find(id)); seq != 0 {
 			return i, seq, nil
 		}
 	}

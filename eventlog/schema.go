@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -12,7 +11,7 @@ type fieldKind uint8
 const (
 	anInt fieldKind = iota // integer, 0 to 2^53
 	aBool                  // true or false
-	aCode                  // an enum, a tool name or an opaque id: see codePattern
+	aCode                  // an enum, a tool name or an opaque id: see isCode
 	anID                   // 16 bytes
 	aHash                  // 32 bytes
 	aPath                  // a policy path: a string
@@ -20,9 +19,20 @@ const (
 	aList                  // likewise
 )
 
-// codePattern is what a short fact may look like. Free text has blanks and
-// belongs into the content, where it can be redacted.
-var codePattern = regexp.MustCompile(`^[A-Za-z0-9_.:/@+#=-]{1,256}$`)
+// isCode reports whether s is what a short fact may look like: 1 to 256
+// letters, digits or _.:/@+#=-. Free text has blanks and belongs into the
+// content, where it can be redacted.
+func isCode[T string | []byte](s T) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case c == '_', c == '.', c == ':', c == '/', c == '@', c == '+', c == '#', c == '=', c == '-':
+		default:
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 256
+}
 
 type fieldSpec struct {
 	kind     fieldKind
@@ -106,11 +116,19 @@ func checkFacts(typ string, facts Facts) error {
 	if err := checkLimit("facts in bytes", len(facts), MaxFacts); err != nil {
 		return err
 	}
+	spec, known := coreTypes[typ]
+	if spec.admits(facts) {
+		return nil
+	}
+	return spec.check(typ, known, facts)
+}
+
+// check is admits with lists and maps, and with the words for what is wrong.
+func (spec *typeSpec) check(typ string, known bool, facts Facts) error {
 	m, err := facts.Map()
 	if err != nil {
 		return err
 	}
-	spec, known := coreTypes[typ]
 	for name, f := range spec.fields {
 		v, ok := m[name]
 		if !ok {
@@ -135,7 +153,7 @@ func checkFacts(typ string, facts Facts) error {
 		if _, ok := spec.fields[name]; ok {
 			continue
 		}
-		if !codePattern.MatchString(name) {
+		if !isCode(name) {
 			return invalidf("%s: facts/%.60q: want a name of letters, digits or _.:/@+#=-", typ, name)
 		}
 		for field := range spec.fields {
@@ -161,7 +179,7 @@ func (k fieldKind) check(v any) error {
 			return fmt.Errorf("want true or false, got %T", v)
 		}
 	case aCode:
-		if s, ok := v.(string); !ok || !codePattern.MatchString(s) {
+		if s, ok := v.(string); !ok || !isCode(s) {
 			return fmt.Errorf("want a code of 1 to 256 letters, digits or _.:/@+#=- (free text is content), got %.40q", fmt.Sprint(v))
 		}
 	case anID:
@@ -196,7 +214,7 @@ func checkPlain(path string, v any) error {
 			return fmt.Errorf("%s: want an id of 16 bytes or a hash of 32, got %d bytes", path, len(v))
 		}
 	case string:
-		if v != "" && !codePattern.MatchString(v) {
+		if v != "" && !isCode(v) {
 			return fmt.Errorf("%s: want a code of at most 256 letters, digits or _.:/@+#=- (free text is content), got %.40q", path, v)
 		}
 	case []any:
@@ -207,7 +225,7 @@ func checkPlain(path string, v any) error {
 		}
 	case map[string]any:
 		for k, e := range v {
-			if !codePattern.MatchString(k) {
+			if !isCode(k) {
 				return fmt.Errorf("%s/%.60q: want a name of letters, digits or _.:/@+#=-", path, k)
 			}
 			if err := checkPlain(path+"/"+k, e); err != nil {

@@ -8,58 +8,72 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// stage is a group of units on its way into one transaction. Units are
-// checked one after the other against what the earlier ones left; a unit that
-// is refused leaves nothing. What is staged becomes visible, to readers and
-// to the state, only after the transaction was synced.
+// stage checks units one after the other against what the earlier ones left,
+// durable or not: the unit itself, the group being staged, the group that the
+// writer has in hand, the store. A unit that is refused leaves nothing. What is
+// staged becomes visible, to readers and to the state, only after the
+// transaction that holds it was synced.
+//
+// A stage belongs to the committer. It writes nothing: while one group is being
+// synced the next one is staged on top of it.
 type stage struct {
 	s      *Store
-	tx     *bolt.Tx
-	group  *changes
+	flight *group // handed to the writer, its outcome not known yet; nil: none
+	group  *group
 	unit   *changes // nil between units
+	spare  *changes // an emptied unit, used again
 	next   uint64   // position of the next frame
-	bytes  uint64   // of the transaction
-	lag    uint64   // bytes of its frames alone, which an open may have to fold
-	totals Totals
-	ids    map[uuid.UUID]*stagedIDs // ids staged in this group
+
+	event           Event // the one being folded
+	header, scratch []byte
 }
 
-// storedID locates an event id for the recognition of retries.
-type storedID struct {
-	id  uuid.UUID
-	seq uint64
+func newStage(s *Store, flight *group) *stage {
+	st := &stage{s: s, spare: newChanges()}
+	st.begin(flight)
+	return st
 }
 
-func newStage(s *Store, tx *bolt.Tx) *stage {
-	s.st.mu.RLock()
-	defer s.st.mu.RUnlock()
-	for _, b := range [][]byte{bucketJournal, bucketContents} {
-		tx.Bucket(b).FillPercent = 1 // keys only ever grow at the end
+// begin starts a group on top of flight, nil if nothing is in flight.
+func (st *stage) begin(flight *group) {
+	st.flight = flight
+	if flight != nil {
+		st.group = newGroup(flight.next, flight.totals)
+	} else {
+		st.s.st.mu.RLock()
+		st.group = newGroup(st.s.st.next, st.s.st.totals)
+		st.s.st.mu.RUnlock()
 	}
-	return &stage{s: s, tx: tx, group: newChanges(), next: s.st.next, totals: s.st.totals, ids: map[uuid.UUID]*stagedIDs{}}
+	st.next = st.group.first
 }
 
-func (st *stage) lookup(id uuid.UUID) (*entry, error) {
+// layers calls fn with what earlier units left that is not durable yet, newest
+// first, until it returns true.
+func (st *stage) layers(fn func(*changes) bool) bool {
+	return fn(st.group.changes) || st.flight != nil && fn(st.flight.changes)
+}
+
+func (st *stage) lookup(id uuid.UUID) (e *entry, err error) {
 	if st.unit != nil {
 		if e := st.unit.rows[id]; e != nil {
 			return e, nil
 		}
 	}
-	if e := st.group.rows[id]; e != nil {
+	if st.layers(func(c *changes) bool { e = c.rows[id]; return e != nil }) {
 		return e, nil
 	}
 	return st.s.st.lookup(id)
 }
 
-func (st *stage) byName(n name) (uuid.UUID, error) {
-	if id, ok := st.group.names[n]; ok {
+func (st *stage) byName(n name) (id uuid.UUID, err error) {
+	if st.layers(func(c *changes) (ok bool) { id, ok = c.names[n]; return ok }) {
 		return id, nil
 	}
 	return st.s.st.byName(n)
 }
 
-func (st *stage) link(k linkKey) (link, error) {
-	if l, ok := st.group.links[k]; ok {
+func (st *stage) link(k linkKey) (l link, err error) {
+	if st.layers(func(c *changes) (ok bool) { l, ok = c.links[k]; return ok }) {
 		return l, nil
 	}
 	return st.s.st.link(k)
@@ -74,11 +88,14 @@ func (st *stage) children(parent uuid.UUID) ([]uuid.UUID, error) {
 	for _, id := range list {
 		set[id] = true
 	}
-	for k := range st.group.links {
-		if k.parent == parent {
-			set[k.child] = true
+	st.layers(func(c *changes) bool {
+		for k := range c.links {
+			if k.parent == parent {
+				set[k.child] = true
+			}
 		}
-	}
+		return false
+	})
 	return sortedIDs(set), nil
 }
 
@@ -86,32 +103,45 @@ func (st *stage) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
 	return st.s.st.frames(e, seq, limit)
 }
 
-// frame returns a copy of a stored frame, those of earlier units included.
+// draft returns the staged frame at a position, nil if it is durable or absent.
+func (st *stage) draft(position uint64) *draft {
+	if d := st.group.draft(position); d != nil || st.flight == nil {
+		return d
+	}
+	return st.flight.draft(position)
+}
+
+// frame returns a frame, those of earlier units included.
 func (st *stage) frame(position uint64) ([]byte, error) {
-	return getCopy(st.tx.Bucket(bucketJournal), positionKey(position))
+	if d := st.draft(position); d != nil {
+		return d.raw, nil
+	}
+	var raw []byte
+	err := st.s.journal.view(func(tx *bolt.Tx) (err error) {
+		raw, err = txSource{st.s.st, tx}.frame(position)
+		return err
+	})
+	return raw, err
 }
 
 func (st *stage) doubt(row *Row) error { return st.s.st.doubt(row) }
 
-func (st *stage) loadContent(ev *Event, index uint32) {
-	loadContent(st.tx, ev, index)
-}
-
-// draft is a frame without a position.
-type draft struct {
-	frame
-	events []*pending
-	seqs   []uint64 // prev_policy links of policy-bearing events, by event
-	hashes []Hash   // chain hash after each event
+// chunks calls fn with what reads the stored chunks of a frame's contents.
+func (st *stage) chunks(position uint64, fn func(get func(key []byte) []byte) error) error {
+	if d := st.draft(position); d != nil {
+		return fn(d.chunk)
+	}
+	return st.s.journal.view(func(tx *bolt.Tx) error { return txSource{st.s.st, tx}.chunks(position, fn) })
 }
 
 // add stages one unit and returns its results. On an error nothing of the
 // unit is staged.
 func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result, error) {
-	st.unit = newChanges()
+	st.unit = st.spare
 	staged, next := false, st.next
 	defer func() {
 		st.unit = nil
+		st.spare.clear()
 		if !staged {
 			st.next = next
 		}
@@ -158,9 +188,7 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 	if err := checkLimit("frames of an atomic unit", len(drafts), st.s.limits.UnitFrames); err != nil {
 		return nil, err
 	}
-	if err := st.put(drafts); err != nil {
-		return nil, &putError{err}
-	}
+	st.group.put(drafts, st.next)
 	for i := range results {
 		row := &st.unit.rows[results[i].Session].row
 		results[i].LastSeq, results[i].Hash, results[i].Position = row.Head, row.Hash, row.LastPos
@@ -248,137 +276,6 @@ func fence(via Entry, row *Row, b *Batch, events []pending) error {
 		}
 	}
 	return nil
-}
-
-// layOut assigns seqs, links and hashes and cuts the batch into frames:
-// policy-bearing events in frames of their own, none over maxFrame.
-func (st *stage) layOut(e *entry, events []pending) ([]*draft, error) {
-	var drafts []*draft
-	var d *draft
-	var header, scratch []byte
-	seq, hash, lastPolicy := e.row.Head, e.row.hashBefore(e.row.Session), e.row.LastPolicy
-	for i := range events {
-		p := &events[i]
-		seq++
-		header = appendHeader(header[:0], p, seq, lastPolicy)
-		if len(header) > maxFrame-256 {
-			return nil, &TooLargeError{What: "event header in bytes", Limit: maxFrame - 256, Size: uint64(len(header))}
-		}
-		if d == nil || len(d.headers)+len(header) > maxFrame-256 || d.count == MaxBatchEvents || p.policy != events[i-1].policy {
-			d = &draft{frame: frame{session: e.row.Session, first: seq, prev: hash, lastPolicy: lastPolicy}}
-			drafts = append(drafts, d)
-		}
-		d.headers = append(appendUvarint(d.headers, uint64(len(header))), header...)
-		d.count++
-		d.events = append(d.events, p)
-		d.seqs = append(d.seqs, lastPolicy)
-		hash, scratch = chainNext(hash, header, scratch)
-		d.hashes = append(d.hashes, hash)
-		if p.policy {
-			lastPolicy = seq
-			d.lastPolicy = seq
-		}
-	}
-	// Fold now, so that a later batch of the unit sees this one; positions follow.
-	position := st.next
-	for _, d := range drafts {
-		e.row.applyFrame(&d.frame, position)
-		e.pending = append(e.pending, framePos{pos: position, first: d.first})
-		for i, p := range d.events {
-			ev := p.event(e.row.Session, d.first+uint64(i), d.seqs[i], position)
-			e.row.apply(ev, d.hashes[i])
-			st.relate(ev)
-		}
-		position++
-	}
-	st.next = position
-	st.unit.rows[e.row.Session] = e
-	return drafts, nil
-}
-
-// relate stages what an event says about names and links.
-func (st *stage) relate(ev *Event) {
-	relations(ev, func(n name, id uuid.UUID) { st.unit.names[n] = id }, func(k linkKey, l link) { st.unit.links[k] = l })
-}
-
-// relations derives names and links from an event; the index is rebuilt
-// through the same function.
-func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link)) {
-	if ev.Inherited != nil {
-		return
-	}
-	switch ev.Type {
-	case TypeSessionCreated:
-		c, err := ParseCreated(ev)
-		if err != nil {
-			return
-		}
-		if c.External != nil {
-			named(name{nameExternal, c.External.IDHash}, ev.Session)
-		}
-		if c.Parent != uuid.Nil {
-			linked(linkKey{c.Parent, ev.Session}, link{})
-		}
-	case TypeDelegationStarted:
-		// The child's log says the same. Both count, so that a child whose
-		// first frame was lost still leads to its own descendants.
-		if ev.Source == SourceDelegation {
-			linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{})
-		}
-	case TypeDelegationGranted:
-		// An imported receipt names no key: a caller that retries under it would
-		// be led to the foreign log and take its policy for the child's.
-		if g, err := ParseGranted(ev); err == nil && ev.Source == SourceDelegation && !g.Key.IsZero() && g.Child == ev.Session {
-			named(name{nameKey, g.Key}, ev.Session)
-		}
-	case TypeApprovalAsked:
-		if ev.Source != SourceImport { // a foreign log may ask twice
-			named(name{nameAsk, askHash(ev.Session, ev.Facts.Str("ask"))}, ev.Session)
-		}
-	case TypeNoticeConsumed:
-		linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{Consumed: ev.Facts.Uint("settled_seq")})
-	}
-}
-
-// put encodes the unit's frames and writes them into the transaction.
-func (st *stage) put(drafts []*draft) error {
-	journal, contents := st.tx.Bucket(bucketJournal), st.tx.Bucket(bucketContents)
-	first := st.next - uint64(len(drafts))
-	for i, d := range drafts {
-		ids := st.ids[d.session]
-		if ids == nil {
-			ids = new(stagedIDs)
-			st.ids[d.session] = ids
-		}
-		d.continues, d.framesLeft = i > 0, uint64(len(drafts)-1-i)
-		position := first + uint64(i)
-		raw := appendFrame(make([]byte, 0, len(d.headers)+256), &d.frame)
-		if err := journal.Put(positionKey(position), raw); err != nil {
-			return err
-		}
-		st.bytes += uint64(len(raw))
-		st.lag += uint64(len(raw))
-		for index, p := range d.events {
-			for chunk, value := range p.chunks {
-				if err := contents.Put(contentKey(position, uint32(index), uint32(chunk)), value); err != nil {
-					return err
-				}
-				st.bytes += uint64(len(value))
-			}
-			if d.first == 1 && index == 0 {
-				st.totals.Sessions++
-			}
-			ids.list = append(ids.list, storedID{p.id, d.first + uint64(index)})
-		}
-		st.totals.Events += d.count
-		st.totals.Frames++
-	}
-	return nil
-}
-
-// finish sets the sequence that guards the journal's length.
-func (st *stage) finish() error {
-	return st.tx.Bucket(bucketJournal).SetSequence(st.next)
 }
 
 func notFound(session uuid.UUID) error {

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"maps"
 	"sync"
 
 	"github.com/google/uuid"
@@ -51,13 +50,6 @@ type changes struct {
 
 func newChanges() *changes {
 	return &changes{rows: map[uuid.UUID]*entry{}, names: map[name]uuid.UUID{}, links: map[linkKey]link{}}
-}
-
-// absorb moves newer changes into c.
-func (c *changes) absorb(newer *changes) {
-	maps.Copy(c.rows, newer.rows)
-	maps.Copy(c.names, newer.names)
-	maps.Copy(c.links, newer.links)
 }
 
 // state is the writer's and the readers' view of every session: the overlay
@@ -163,10 +155,10 @@ func (s *state) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
 }
 
 // apply publishes a durable group.
-func (s *state) apply(group *changes, next, bytes uint64, totals Totals) {
+func (s *state) apply(c *changes, next, bytes uint64, totals Totals) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over.absorb(group)
+	s.over.absorb(c)
 	s.next = next
 	s.bytes += bytes
 	s.totals = totals
