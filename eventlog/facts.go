@@ -312,7 +312,7 @@ func (r *factReader) value() (any, error) {
 	case kindBytes:
 		return slices.Clone(it.raw), nil
 	case kindList:
-		list := []any{}
+		list := make([]any, 0, it.n) // checked: so many are there
 		for range it.n {
 			v, err := r.value()
 			if err != nil {
@@ -322,13 +322,13 @@ func (r *factReader) value() (any, error) {
 		}
 		return list, nil
 	case kindMap:
-		m := map[string]any{}
+		m := make(map[string]any, it.n)
 		for range it.n {
 			k, err := r.next()
 			if err != nil {
 				return nil, err
 			}
-			if m[string(k.raw)], err = r.value(); err != nil {
+			if m[factName(k.raw)], err = r.value(); err != nil {
 				return nil, err
 			}
 		}

@@ -31,6 +31,14 @@ func (p *pile) frame(position uint64) ([]byte, error) { return p.raw[position], 
 
 type doubtful struct{ *pile }
 
+func (d doubtful) peek(position uint64, fn func([]byte) error) error {
+	raw, err := d.frame(position)
+	if err != nil {
+		return err
+	}
+	return fn(raw)
+}
+
 func (d doubtful) chunks(uint64, func(func([]byte) []byte) error) error { return nil }
 
 func (d doubtful) doubt(*Row) error { return d.pile.doubt }

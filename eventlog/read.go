@@ -23,6 +23,10 @@ func (t txSource) frame(position uint64) ([]byte, error) {
 	return getCopy(t.tx.Bucket(bucketJournal), positionKey(position))
 }
 
+func (t txSource) peek(position uint64, fn func(raw []byte) error) error {
+	return protect("store.db", func() error { return fn(t.tx.Bucket(bucketJournal).Get(positionKey(position))) })
+}
+
 func (t txSource) chunks(_ uint64, fn func(get func([]byte) []byte) error) error {
 	return protect("store.db", func() error { return fn(t.tx.Bucket(bucketContents).Get) })
 }

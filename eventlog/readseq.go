@@ -9,8 +9,9 @@ import (
 // source is where frames come from: the committing transaction or a reader's.
 type source interface {
 	frames(e *entry, seq uint64, limit int) ([]framePos, error)
-	frame(position uint64) ([]byte, error) // a copy, nil if there is none
-	doubt(row *Row) error                  // a lost frame may have been this session's newest
+	frame(position uint64) ([]byte, error)                 // a copy, nil if there is none
+	peek(position uint64, fn func(raw []byte) error) error // no copy: raw ends with the call
+	doubt(row *Row) error                                  // a lost frame may have been this session's newest
 
 	// chunks calls fn with what reads the stored chunks of a frame's contents.
 	chunks(position uint64, fn func(get func(key []byte) []byte) error) error
@@ -54,6 +55,21 @@ func readSeqs(e *entry, src source, from, to uint64) ([]seqEvent, error) {
 		}
 	}
 	return out, nil
+}
+
+// frameOf reads the events of the frame that holds seq.
+func frameOf(e *entry, src source, seq uint64) ([]seqEvent, error) {
+	list, err := src.frames(e, seq, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > 0 && list[0].first <= seq {
+		events, err := readFrame(src, e.row.Session, list[0])
+		if err != nil || seq <= events[len(events)-1].Seq {
+			return events, err
+		}
+	}
+	return nil, &CorruptError{Session: e.row.Session, Seq: seq, Reason: "missing event"}
 }
 
 // readFrame reads all events of a frame, checking that it is the session's
@@ -142,14 +158,18 @@ func headFrame(e *entry, src source) (frame, error) {
 	if len(list) == 0 {
 		return damaged("the index has no frame for the head")
 	}
-	raw, err := src.frame(list[0].pos)
-	if err != nil {
-		return frame{}, err
-	}
-	f, err := decodeFrame(raw)
+	var f frame
+	var bad error
+	err = src.peek(list[0].pos, func(raw []byte) error {
+		f, bad = decodeFrame(raw)
+		f.headers = nil
+		return nil
+	})
 	switch {
 	case err != nil:
-		return damaged(err.Error())
+		return frame{}, err
+	case bad != nil:
+		return damaged(bad.Error())
 	case f.session != e.row.Session || f.last() != e.row.Head:
 		return damaged("the index and the head frame disagree")
 	}
@@ -176,12 +196,14 @@ func policyChain(e *entry, src source) ([]Event, error) {
 		return nil, unreadable(err)
 	}
 	var out []Event
+	var read []seqEvent // of the frame read last: a delegation's events share one
 	for seq := f.lastPolicy; seq != 0; {
-		events, err := readSeqs(e, src, seq, seq)
-		if err != nil {
-			return nil, unreadable(err)
+		if len(read) == 0 || seq < read[0].Seq {
+			if read, err = frameOf(e, src, seq); err != nil {
+				return nil, unreadable(err)
+			}
 		}
-		ev := events[0].Event
+		ev := read[seq-read[0].Seq].Event
 		if !ev.PolicyBearing || ev.PrevPolicy >= seq {
 			return nil, unreadable(&CorruptError{Session: ev.Session, Seq: seq, Type: ev.Type, Reason: "policy link broken"})
 		}

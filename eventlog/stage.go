@@ -124,6 +124,14 @@ func (st *stage) frame(position uint64) ([]byte, error) {
 	return raw, err
 }
 
+func (st *stage) peek(position uint64, fn func(raw []byte) error) error {
+	raw, err := st.frame(position)
+	if err != nil {
+		return err
+	}
+	return fn(raw)
+}
+
 func (st *stage) doubt(row *Row) error { return st.s.st.doubt(row) }
 
 // chunks calls fn with what reads the stored chunks of a frame's contents.
