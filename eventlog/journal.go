@@ -51,6 +51,7 @@ type journal struct {
 	damage   error // what the pages say, if a reader was let in all the same
 	oneMeta  bool  // one of the two meta pages is invalid
 	poisoned atomic.Pointer[error]
+	room     atomic.Int64 // see measureRoom
 }
 
 // openJournal opens store.db after the guards that bbolt lacks: an empty file
@@ -92,6 +93,7 @@ func openJournal(ctx context.Context, dir string, readOnly bool, maxSize int) (*
 		j.db.AllocSize = min(allocSize, maxSize/8)
 	}
 	j.pageSize = j.db.Info().PageSize
+	j.measureRoom()
 	at, err1 := os.Stat(path)
 	is, err2 := j.file.Stat()
 	if err1 != nil || err2 != nil || !os.SameFile(at, is) {
@@ -272,6 +274,7 @@ func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
 		return tx.Commit()
 	})
 	if err == nil {
+		j.measureRoom()
 		return committed, nil
 	}
 	if errors.Is(err, ErrCorrupt) {

@@ -64,6 +64,7 @@ func TestCase24_NoSpace(t *testing.T) {
 			require.ErrorIs(t, err, ErrNoSpace, "it stays refused")
 
 			ts.journal.db.MaxSize = max + (8 << 20)
+			ts.journal.measureRoom()
 			res, err := ts.Append(ctx, Batch{Session: id, Expect: At(acked + 1), Events: []NewEvent{octets(noise(1, 300_000))}})
 			require.NoError(t, err, "room appeared: no restart is needed")
 			require.Equal(t, acked+2, res.LastSeq)
@@ -154,4 +155,35 @@ func TestCase24_FileSizeLimit(t *testing.T) {
 	ts.open()
 	seqs, _ := ts.seqs(sid(1))
 	require.Equal(t, upTo(last), seqs)
+}
+
+// TestMaxSizeKeepsAReserve: where ordinary appends are refused at the largest
+// size, what ends or narrows something still goes in, and only that.
+func TestMaxSizeKeepsAReserve(t *testing.T) {
+	ts := newStore(t, Options{MaxSize: 2 << 20})
+	id := ts.root(sid(1))
+	ts.activate(id, 1)
+	in := func(ev NewEvent) error {
+		_, err := ts.Append(ctx, Batch{Session: id, Expect: Any(), Epoch: 1, Events: []NewEvent{ev}})
+		return err
+	}
+	require.NoError(t, in(NewEvent{Type: TypeTurnStart, Facts: must(MakeFacts(map[string]any{"turn": 1}))}))
+	for size := 100_000; size > 0; size /= 10 {
+		for i := 0; ; i++ {
+			if err := in(octets(noise(uint64(i), size))); err != nil {
+				require.ErrorIs(t, err, ErrNoSpace)
+				break
+			}
+		}
+	}
+	require.ErrorIs(t, in(text("")), ErrNoSpace, "full to the last event")
+	result := must(MakeFacts(map[string]any{"call": "c", "outcome": "ok"}))
+	require.NoError(t, in(NewEvent{Type: TypeToolResult, Facts: result, Media: MediaText, Content: []byte("done")}))
+	require.ErrorIs(t, in(NewEvent{Type: TypeToolResult, Facts: result, Media: MediaOctets, Content: noise(1, 60_000)}), ErrNoSpace, "the reserve is not for what is large")
+	require.NoError(t, in(NewEvent{Type: TypeTurnEnd, Facts: must(MakeFacts(map[string]any{"turn": 1}))}))
+	ts.narrow(id)
+	require.ErrorIs(t, in(text("")), ErrNoSpace, "nor for others")
+	info, err := os.Stat(filepath.Join(ts.dir, journalFile))
+	require.NoError(t, err)
+	require.LessOrEqual(t, info.Size(), int64(2<<20))
 }

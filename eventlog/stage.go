@@ -196,6 +196,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 	if err := checkLimit("frames of an atomic unit", len(drafts), st.s.limits.UnitFrames); err != nil {
 		return nil, err
 	}
+	if err := st.checkRoom(via, prepared, drafts); err != nil {
+		return nil, err
+	}
 	st.group.put(drafts, st.next)
 	for i := range results {
 		row := &st.unit.rows[results[i].Session].row

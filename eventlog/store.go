@@ -20,7 +20,7 @@ type Options struct {
 	ReadOnly bool             // never writes a byte; several may read at a time
 	Wait     time.Duration    // how long to wait for the lock; 0: fail at once
 	Limits   Limits           // zero fields: the caps
-	MaxSize  int              // bytes of store.db, 0: no limit
+	MaxSize  int              // bytes of store.db, 0: no limit. The end of it is kept for what ends or narrows
 	Clock    func() time.Time // nil: time.Now. A claim in events, never order
 	Command  string           // named to processes that find the store locked
 
