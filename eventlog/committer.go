@@ -137,7 +137,10 @@ func (c *committer) hand() {
 // done takes the outcome of the group in flight. Its callers were answered.
 func (c *committer) done(o outcome) {
 	flight, above := c.st.flight, c.st.group.units
-	c.back, c.synced = len(flight.units)+len(above)+len(c.s.queue), o.took
+	c.back = len(flight.units) + len(above) + len(c.s.queue)
+	if len(flight.drafts) > 0 {
+		c.synced = o.took
+	}
 	if !o.failed {
 		c.s.windows.committed(flight.ids)
 		c.st.flight = nil

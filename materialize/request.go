@@ -56,7 +56,7 @@ func (r *Request) normalize() error {
 	case r.Provider.Name != r.Want.Provider && r.Want.Provider != "":
 		return fmt.Errorf("%w: provider: the child can't run on %s and ask for %s", eventlog.ErrInvalid, r.Provider.Name, r.Want.Provider)
 	}
-	if err := code("provider", r.Provider.Name, namePattern); err != nil {
+	if err := checkName("provider", r.Provider.Name); err != nil {
 		return err
 	}
 	for _, name := range r.Lockdown {

@@ -3,7 +3,6 @@ package materialize
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -150,7 +149,7 @@ func (r *RootRequest) plan() (eventlog.Created, []eventlog.NewEvent, error) {
 		return c, nil, fmt.Errorf("%w: an external id is a system and an id", eventlog.ErrInvalid)
 	}
 	if r.External != "" {
-		if err := code("system of an external id", r.System, systemPattern); err != nil {
+		if err := checkSystem(r.System); err != nil {
 			return c, nil, err
 		}
 		c.External = &eventlog.External{System: r.System, IDHash: eventlog.ExternalHash(r.System, r.External)}
@@ -194,14 +193,16 @@ func (c created) event() (eventlog.NewEvent, error) {
 
 // Codes stand in facts, which no redaction reaches: free text must not get in.
 // A system's is also what comes before the colon in SYSTEM:ID.
-var (
-	systemPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_.:/@+#=-]{1,256}$`)
-)
+func checkSystem(s string) error {
+	if !eventlog.IsCode(s) || len(s) > 64 || strings.ContainsAny(s, ":/@+#=") {
+		return fmt.Errorf("%w: system of an external id: want 1 to 64 letters, digits or _.-, got %.40q", eventlog.ErrInvalid, s)
+	}
+	return nil
+}
 
-func code(what, s string, pattern *regexp.Regexp) error {
-	if !pattern.MatchString(s) {
-		return fmt.Errorf("%w: %s: want a code like %s, got %.40q", eventlog.ErrInvalid, what, pattern, s)
+func checkName(what, s string) error {
+	if !eventlog.IsCode(s) {
+		return fmt.Errorf("%w: %s: want 1 to 256 letters, digits or _.:/@+#=-, got %.40q", eventlog.ErrInvalid, what, s)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func turn(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
 
 func turnEnd(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
 	n, ok := integer(out.doc, "data", "turn")
-	if reason, found := text(out.doc, "data", "reason", "kind"); found && importer.IsCode(reason) {
+	if reason, found := text(out.doc, "data", "reason", "kind"); found && eventlog.IsCode(reason) {
 		return facts("turn", n, "reason", reason), ok
 	}
 	return facts("turn", n), ok
@@ -196,7 +196,7 @@ func assistantMessage(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, 
 
 // message names a message by its id, if it has one that may stand.
 func message(m jsontext.Value) eventlog.Facts {
-	if id, ok := text(m, "id"); ok && importer.IsCode(id) {
+	if id, ok := text(m, "id"); ok && eventlog.IsCode(id) {
 		return facts("message", id)
 	}
 	return facts()
@@ -237,7 +237,7 @@ func toolResult(m *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) 
 	pairs := []any{"call", importer.Code(call), "outcome", outcome}
 	if e := at(data, "error"); e != nil && e.Kind() != 'n' {
 		pairs[3] = "error"
-		if code, ok := text(e, "code"); ok && importer.IsCode(code) {
+		if code, ok := text(e, "code"); ok && eventlog.IsCode(code) {
 			pairs = append(pairs, "error", code)
 		}
 	}
@@ -272,7 +272,7 @@ func descriptor(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) 
 		pairs = append(pairs, "version", n)
 	}
 	for _, name := range []string{"mode", "provider"} {
-		if v, ok := text(data, name); ok && importer.IsCode(v) {
+		if v, ok := text(data, name); ok && eventlog.IsCode(v) {
 			pairs = append(pairs, name, v)
 		}
 	}

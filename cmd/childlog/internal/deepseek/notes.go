@@ -190,7 +190,7 @@ func (n *notes) context(data jsontext.Value, seq uint64) {
 		switch {
 		case name == partSandbox && strings.HasPrefix(said, toldSandbox):
 			mode, _, _ := strings.Cut(said[len(toldSandbox):], ".")
-			if importer.IsCode(mode) {
+			if eventlog.IsCode(mode) {
 				n.told.Sandbox = importer.Fact{Value: mode, Mark: importer.Inferred, Seq: seq}
 			}
 		case name == partApprovals && strings.HasPrefix(said, toldAsk):

@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"regexp"
 
 	"github.com/google/uuid"
+
+	"childlog/eventlog"
 )
 
 // Tags of the derivations are 16 bytes, like those of package eventlog, and
@@ -51,17 +52,11 @@ func derived(sum []byte) uuid.UUID {
 	return id
 }
 
-// code is what eventlog takes as a fact: anything else is free text.
-var code = regexp.MustCompile(`^[A-Za-z0-9_.:/@+#=-]{1,256}$`)
-
-// IsCode reports whether s may stand as a fact as it is.
-func IsCode(s string) bool { return code.MatchString(s) }
-
 // Code is s if it may stand as a fact, else its digest. Equal texts give equal
 // codes, so that a call and its result stay a pair; the text itself is in the
 // event's content.
 func Code(s string) string {
-	if IsCode(s) {
+	if eventlog.IsCode(s) {
 		return s
 	}
 	sum := sha256.Sum256([]byte(s))

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"childlog/eventlog"
 )
 
 // TestIDsAreFixed: a store that was imported by an older version must be
@@ -43,7 +45,7 @@ func TestCode(t *testing.T) {
 	}
 	for _, s := range []string{"", "two words", "täglich", "{{sessionId}}", "a\n", strings.Repeat("x", 257)} {
 		require.NotEqual(t, s, Code(s))
-		require.True(t, IsCode(Code(s)))
+		require.True(t, eventlog.IsCode(Code(s)))
 		require.Equal(t, Code(s), Code(s))
 	}
 	require.NotEqual(t, Code("a b"), Code("a c"))

@@ -3,6 +3,7 @@ package manifest
 import (
 	"io"
 	"regexp"
+	"strings"
 	"time"
 
 	"childlog/cmd/childlog/internal/strict"
@@ -24,14 +25,13 @@ const (
 	maxExplicit = 64
 )
 
-var (
-	// codePattern is what facts accept as an opaque id: see package eventlog.
-	codePattern = regexp.MustCompile(`^[A-Za-z0-9_.:/@+#=-]{1,256}$`)
-	// choicePattern is what package policy accepts as a model or an effort.
-	choicePattern = regexp.MustCompile(`^[!-~]{1,128}$`)
-	// timePattern leaves one spelling for each millisecond but for trailing zeros.
-	timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`)
-)
+// timePattern leaves one spelling for each millisecond but for trailing zeros.
+var timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`)
+
+// isChoice is what package policy accepts as a model or an effort.
+func isChoice(s string) bool {
+	return len(s) >= 1 && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r < '!' || r > '~' })
+}
 
 // Read reads a whole document of at most limit bytes; a longer one is refused
 // with an [*eventlog.TooLargeError] whose size is what was read of it.
@@ -83,11 +83,11 @@ func word[W ~string](words ...W) func(strict.Value) (W, error) {
 	}
 }
 
-// matching reads a text that matches a pattern, which is described for people.
-func matching(pattern *regexp.Regexp, want string) func(strict.Value) (string, error) {
+// matching reads a text of a form, which is described for people.
+func matching(form func(string) bool, want string) func(strict.Value) (string, error) {
 	return func(v strict.Value) (string, error) {
 		s, err := v.Text()
-		if err == nil && !pattern.MatchString(s) {
+		if err == nil && !form(s) {
 			err = v.Bad("want %s, got %.60q", want, s)
 		}
 		return s, err
@@ -95,8 +95,8 @@ func matching(pattern *regexp.Regexp, want string) func(strict.Value) (string, e
 }
 
 var (
-	code   = matching(codePattern, "a code of 1 to 256 letters, digits or _.:/@+#=-")
-	choice = matching(choicePattern, "1 to 128 printable ASCII characters without spaces")
+	code   = matching(eventlog.IsCode, "a code of 1 to 256 letters, digits or _.:/@+#=-")
+	choice = matching(isChoice, "1 to 128 printable ASCII characters without spaces")
 )
 
 // checked reads a text and refuses what check refuses.
