@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+	"childlog/materialize"
+	"childlog/policy"
+	"childlog/snapshot"
+)
+
+const (
+	childrenARoot = 1000                    // of the store that crashes
+	readyLine     = "writing"               // the crash task, once the store is as large as asked for
+	crashAfter    = 1500 * time.Millisecond // of writing single events, so that the index is behind
+	writers       = 512                     // that are at work at the crash
+)
+
+// runOpenCrash lets a process build a store and kills it while it writes.
+func runOpenCrash(o *options, rs map[string]*row) (targets []target, err error) {
+	r := rs["open-crash"]
+	sessions, per := o.size(100_000, 2_000), 49
+	r.Work = fmt.Sprintf("open after kill -9, %s sessions, %s events", grouped(float64(sessions)), grouped(float64(sessions*(per+1))))
+	dir, done, err := o.scratch("crash")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	begin := time.Now()
+	if err := buildAndKill(dir, sessions, per); err != nil {
+		return nil, err
+	}
+	r.note("building took %.0f s", time.Since(begin).Seconds())
+	return openRow(o, r, filepath.Join(dir, "store"))
+}
+
+// buildAndKill starts the task, waits until it says that it is writing, and
+// kills it a moment later.
+func buildAndKill(dir string, sessions, per int) error {
+	cmd, err := taskCommand(nil, "crash", dir, strconv.Itoa(sessions), strconv.Itoa(per))
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if strings.TrimSpace(line) != readyLine {
+		_ = cmd.Process.Kill()
+		return errors.Join(fmt.Errorf("the writing process said %q", line), err, cmd.Wait())
+	}
+	time.Sleep(crashAfter)
+	if err := cmd.Process.Kill(); err != nil {
+		return errors.Join(err, cmd.Wait())
+	}
+	var killed interface{ ExitCode() int }
+	if err := cmd.Wait(); !errors.As(err, &killed) || killed.ExitCode() != -1 {
+		return fmt.Errorf("the writing process ended by itself: %v", err)
+	}
+	return nil
+}
+
+// openRow opens what the crash left several times. A writer brings the index
+// up to date, so index.db is put back before each; store.db must not change.
+func openRow(o *options, r *row, store string) ([]target, error) {
+	index, journal := filepath.Join(store, "index.db"), filepath.Join(store, "store.db")
+	kept := filepath.Join(filepath.Dir(store), "index.kept")
+	if err := copyFile(index, kept); err != nil {
+		return nil, err
+	}
+	before, err := os.Stat(journal)
+	if err != nil {
+		return nil, err
+	}
+	var lag, sessions, events float64
+	open := func(opts eventlog.Options, cold bool) func() (float64, error) {
+		return func() (float64, error) {
+			if err := copyFile(kept, index); err != nil {
+				return 0, err
+			}
+			if cold {
+				if err := evict(index, journal); err != nil {
+					return 0, err
+				}
+			}
+			begin := time.Now()
+			s, err := eventlog.Open(context.Background(), store, opts)
+			took := time.Since(begin)
+			if err != nil {
+				return 0, err
+			}
+			st, err := s.Stats()
+			lag, sessions, events = float64(st.Lag), float64(st.Sessions), float64(st.Events)
+			return float64(took.Microseconds()) / 1000, errors.Join(err, s.Close())
+		}
+	}
+	rounds, err := interleave(o.size(5, 3), open(eventlog.Options{ReadOnly: true}, false), open(eventlog.Options{}, false))
+	if err != nil {
+		return nil, err
+	}
+	cold, err := repeat(o.size(3, 1), open(eventlog.Options{ReadOnly: true}, true))
+	if err != nil {
+		return nil, err
+	}
+	after, err := os.Stat(journal)
+	if err != nil {
+		return nil, err
+	}
+	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		r.note("opening changed store.db: only the first round saw it as the crash left it")
+	}
+	// Behind the last writer that closed, the index is up to date.
+	clean, err := repeat(o.size(3, 1), func() (float64, error) {
+		begin := time.Now()
+		s, err := eventlog.Open(context.Background(), store, eventlog.Options{})
+		took := time.Since(begin)
+		if err != nil {
+			return 0, err
+		}
+		return float64(took.Microseconds()) / 1000, s.Close()
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.add("for writing, warm", "ms", rounds[1])
+	r.add("read only, warm", "ms", rounds[0])
+	r.add("read only, cold files", "ms", cold)
+	r.add("for writing, after a close", "ms", clean)
+	r.note("found %s sessions, %s events, the index %s frames behind; store.db %.1f GiB", grouped(sessions), grouped(events), grouped(lag), float64(before.Size())/(1<<30))
+	r.detail("index_lag_frames", lag)
+	return []target{atMost("open-crash-ms", median(rounds[1]), 100)}, nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// crashTask builds a store, says so, and writes single events until it is
+// killed.
+func crashTask(args []string) error {
+	if len(args) != 3 {
+		return errors.New("crash: want a directory, sessions and events")
+	}
+	sessions, err1 := strconv.Atoi(args[1])
+	per, err2 := strconv.Atoi(args[2])
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	s, err := newStore(args[0], 0)
+	if err != nil {
+		return err
+	}
+	if s.ids, err = forest(s.Store, sessions); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	if err := s.fill(s.ids, per, per, nil); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	if err := s.heads(); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	fmt.Println(readyLine)
+	var stop atomic.Bool
+	var done atomic.Int64
+	n := min(writers, len(s.ids))
+	return parallel(n, n, func(i int) error { return waitEach(s)(i, newSource(i), &stop, &done) })
+}
+
+// heads reads where each of the sessions that will be written to stands.
+func (s *store) heads() error {
+	s.base = make([]uint64, min(writers, len(s.ids)))
+	for i := range s.base {
+		row, err := s.Row(s.ids[i])
+		if err != nil {
+			return err
+		}
+		s.base[i] = row.Head
+	}
+	return nil
+}
+
+// forest makes so many sessions: roots with their children. The returned ones
+// are all of them.
+func forest(s *eventlog.Store, sessions int) ([]uuid.UUID, error) {
+	ctx := context.Background()
+	ids := make([]uuid.UUID, sessions)
+	roots := (sessions + childrenARoot) / (childrenARoot + 1)
+	if err := parallel(min(64, roots), roots, func(i int) error {
+		made, err := materialize.Root(ctx, s, materialize.RootRequest{Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite}, Workspace: "/srv/project"})
+		ids[i] = made.ID
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return ids, parallel(256, sessions-roots, func(i int) error {
+		made, err := materialize.Delegate(ctx, s, ids[i%roots], snapshot.Options{}, materialize.Request{})
+		ids[roots+i] = made.ID
+		return err
+	})
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// loop appends records of one session until stop, and counts those that are
+// durable.
+type loop func(session int, src *source, stop *atomic.Bool, done *atomic.Int64) error
+
+// waitEach waits for each append before the next.
+func waitEach(p peer) loop {
+	return func(session int, src *source, stop *atomic.Bool, done *atomic.Int64) error {
+		for !stop.Load() {
+			r, err := src.next()
+			if err != nil {
+				return err
+			}
+			if err := p.Append(session, r); err != nil {
+				return err
+			}
+			done.Add(1)
+		}
+		return nil
+	}
+}
+
+// contender takes turns with others.
+type contender struct {
+	name    string
+	loop    loop
+	settle  func() error           // waits for background work after a turn; may be nil
+	lag     func() (uint64, error) // frames the index is behind at the end of a turn; may be nil
+	sources []*source
+
+	rates []float64 // events/s, by round
+	lags  []float64 // frames, by round
+}
+
+func newContender(name string, sessions int, l loop) *contender {
+	c := &contender{name: name, loop: l, sources: make([]*source, sessions)}
+	for i := range c.sources {
+		c.sources[i] = newSource(i)
+	}
+	return c
+}
+
+func childlog(s *store, sessions int, l loop) *contender {
+	c := newContender("childlog", sessions, l)
+	c.settle, c.lag = s.settle, s.lag
+	return c
+}
+
+// turn runs every session's loop and counts what becomes durable in a window
+// that begins after the warm-up, without a break.
+func (c *contender) turn(warm, window time.Duration) error {
+	var stop atomic.Bool
+	var done atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, len(c.sources))
+	for i, src := range c.sources {
+		wg.Go(func() { errs[i] = c.loop(i, src, &stop, &done) })
+	}
+	time.Sleep(warm)
+	from, begin := done.Load(), time.Now()
+	time.Sleep(window)
+	events, took := done.Load()-from, time.Since(begin)
+	var lag uint64
+	var lagErr error
+	if c.lag != nil {
+		lag, lagErr = c.lag()
+	}
+	stop.Store(true)
+	wg.Wait()
+	if err := errors.Join(append(errs, lagErr)...); err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	if events == 0 {
+		return fmt.Errorf("%s: nothing became durable within %v", c.name, window)
+	}
+	c.rates = append(c.rates, float64(events)/took.Seconds())
+	if c.lag != nil {
+		c.lags = append(c.lags, float64(lag))
+	}
+	if c.settle != nil {
+		return c.settle()
+	}
+	return nil
+}
+
+// race gives every contender a turn in each round; the order rotates.
+func race(o *options, cs []*contender) error {
+	for round := range o.rounds {
+		for i := range cs {
+			if err := cs[(i+round)%len(cs)].turn(o.warm, o.window); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// interleave calls each fn once in each of so many rounds, in rotating order,
+// and returns what they returned by fn and round. A round before is not counted.
+func interleave(rounds int, fns ...func() (float64, error)) ([][]float64, error) {
+	out := make([][]float64, len(fns))
+	for round := -1; round < rounds; round++ {
+		for i := range fns {
+			k := (i + round + 1) % len(fns)
+			v, err := fns[k]()
+			if err != nil {
+				return nil, err
+			}
+			if round >= 0 {
+				out[k] = append(out[k], v)
+			}
+		}
+	}
+	return out, nil
+}
+
+// repeat is interleave for one.
+func repeat(rounds int, fn func() (float64, error)) ([]float64, error) {
+	out, err := interleave(rounds, fn)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// median of an even number is the mean of the two in the middle. An empty list
+// has none and gives the zero value.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	v := slices.SortedFunc(slices.Values(values), cmp.Compare)
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
+}
+
+// ratio is the median over the rounds of a/b.
+func ratio(a, b []float64) float64 {
+	var r []float64
+	for i := range min(len(a), len(b)) {
+		if b[i] != 0 {
+			r = append(r, a[i]/b[i])
+		}
+	}
+	return median(r)
+}
