@@ -3,7 +3,7 @@
 
 GO ?= go
 
-.PHONY: demo build test race lint fmt bench torture
+.PHONY: demo build test race lint fmt bench bench-quick microbench torture
 
 build: ## the command, in bin/
 	$(GO) build -o bin/childlog ./cmd/childlog
@@ -20,11 +20,18 @@ race: ## the same under the race detector (needs a C compiler)
 lint: ## formatting and vet
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt wants: $$out"; exit 1; fi
 	$(GO) vet ./...
+	cd eventlog/bench && $(GO) vet ./...
 
 fmt:
 	gofmt -w .
 
-bench: ## first figures: appends by 1, 64 and 512 children, policy by log length, a decision
+bench: ## childlog beside its peers, some minutes; ARGS='-run append -dir /mnt/disk' narrows and places it
+	cd eventlog/bench && $(GO) run . $(ARGS)
+
+bench-quick: ## the same with small sizes, under a minute
+	cd eventlog/bench && $(GO) run . -quick $(ARGS)
+
+microbench: ## Go benchmarks: appends, policy by log length, a decision
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./eventlog ./replay ./policy
 
 torture: ## the long forms: every test without -short, and each fuzzer for a while

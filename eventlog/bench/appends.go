@@ -39,7 +39,8 @@ func (a *arena) childlog(l func(*store) loop) error {
 	if err != nil {
 		return err
 	}
-	s, err := newStore(dir, a.sessions)
+	var s *store
+	labelled("childlog", func() { s, err = newStore(dir, a.sessions) }) // its goroutines start here
 	if err != nil {
 		return err
 	}

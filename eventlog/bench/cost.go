@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// costUse is what the cost task did, from the first append to the last.
+// costUse is what the cost task did, from its first append to after Close.
 type costUse struct {
 	Events  int64  `json:"events"`
 	Written uint64 `json:"written_bytes"` // by write calls (wchar)
@@ -31,12 +31,12 @@ type fileCost struct {
 func runCost(o *options, rs map[string]*row) ([]target, error) {
 	r := rs["cost"]
 	r.Work = "what a commit costs, events of 300 bytes"
-	strace, err := exec.LookPath("strace")
+	strace, err := findStrace()
 	if err != nil {
-		r.note("strace is not installed: syncs and pages are not counted")
+		r.note("syncs and pages are not counted: %v", err)
 	}
 	for _, c := range []struct{ children, events int }{
-		{1, o.size(1000, 200)}, {64, o.size(20_000, 3_000)}, {512, o.size(60_000, 10_000)},
+		{1, o.size(1000, 100)}, {64, o.size(20_000, 2_000)}, {512, o.size(60_000, 8_000)},
 	} {
 		if err := costOf(o, r, strace, c.children, c.events); err != nil {
 			return nil, fmt.Errorf("%d children: %w", c.children, err)
@@ -45,46 +45,48 @@ func runCost(o *options, rs map[string]*row) ([]target, error) {
 	return nil, nil
 }
 
+// findStrace returns the path of an strace that may trace here.
+func findStrace() (string, error) {
+	path, err := exec.LookPath("strace")
+	if err != nil {
+		return "", errors.New("strace is not installed")
+	}
+	if out, err := exec.Command(path, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("strace can't trace here: %w: %s", err, out)
+	}
+	return path, nil
+}
+
 func costOf(o *options, r *row, strace string, children, events int) (err error) {
-	name := fmt.Sprintf("%d children", children)
 	dir, done, err := o.scratch("cost")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	args := func(dir string) []string { return []string{dir, strconv.Itoa(children), strconv.Itoa(events)} }
-
-	plain := filepath.Join(dir, "plain")
-	if err := os.Mkdir(plain, 0o700); err != nil {
-		return err
+	args := []string{dir, strconv.Itoa(children), strconv.Itoa(events)}
+	trace := filepath.Join(dir, "trace")
+	var wrap []string
+	if strace != "" {
+		wrap = []string{strace, "-f", "-y", "-s", "0", "--seccomp-bpf", "-e", "trace=pwrite64,write,fsync,fdatasync", "-o", trace}
 	}
 	var use costUse
-	if err := answerOf(&use, nil, "cost", args(plain)...); err != nil {
+	if err := answerOf(&use, wrap, "cost", args...); err != nil {
 		return err
 	}
-	commits, err := commitsSince(plain)
+	commits, err := commitsSince(dir)
 	if err != nil {
 		return err
 	}
-	r.add(name+": events a commit", "", []float64{float64(use.Events) / commits})
-	r.add(name+": bytes written, index included", "B/event", []float64{float64(use.Written) / float64(use.Events)})
-	r.detail(name, map[string]any{"use": use, "commits": commits})
+	name := fmt.Sprintf("%d children: ", children)
+	if children == 1 {
+		name = "1 child: "
+	}
+	add := func(what, unit string, v float64) { r.add(name+what, unit, []float64{v}) }
+	add("events", "/commit", float64(use.Events)/commits)
+	r.detail(fmt.Sprint(children), map[string]any{"use": use, "commits": commits})
 	if strace == "" {
+		add("written to store.db and index.db", "B/event", float64(use.Written)/float64(use.Events))
 		return nil
-	}
-
-	traced, trace := filepath.Join(dir, "traced"), filepath.Join(dir, "trace")
-	if err := os.Mkdir(traced, 0o700); err != nil {
-		return err
-	}
-	wrap := []string{strace, "-f", "-y", "-s", "0", "--seccomp-bpf", "-e", "trace=pwrite64,write,fsync,fdatasync", "-o", trace}
-	var again costUse
-	if err := answerOf(&again, wrap, "cost", args(traced)...); err != nil {
-		r.note("strace does not run here (%v): syncs and pages are not counted", err)
-		return nil
-	}
-	if commits, err = commitsSince(traced); err != nil {
-		return err
 	}
 	f, err := os.Open(trace)
 	if err != nil {
@@ -95,14 +97,17 @@ func costOf(o *options, r *row, strace string, children, events int) (err error)
 	if err != nil {
 		return err
 	}
+	page, err := useOf(filepath.Join(dir, "store", "store.db"))
+	if err != nil {
+		return err
+	}
 	journal, index := files["store.db"], files["index.db"]
-	r.add(name+": events a commit, traced", "", []float64{float64(again.Events) / commits})
-	r.add(name+": syncs of store.db", "/commit", []float64{float64(journal.Syncs) / commits})
-	r.add(name+": pages of store.db", "/commit", []float64{float64(journal.Bytes) / float64(os.Getpagesize()) / commits})
-	r.add(name+": bytes to store.db", "B/commit", []float64{float64(journal.Bytes) / commits})
-	r.add(name+": bytes to store.db", "B/event", []float64{float64(journal.Bytes) / float64(again.Events)})
-	r.add(name+": bytes to index.db", "B/event", []float64{float64(index.Bytes) / float64(again.Events)})
-	r.detail(name+" traced", map[string]any{"use": again, "commits": commits, "files": files})
+	add("fdatasyncs of store.db", "/commit", float64(journal.Syncs)/commits)
+	add("pages of store.db", "/commit", float64(journal.Bytes)/float64(page.PageSize)/commits)
+	add("written to store.db", "B/commit", float64(journal.Bytes)/commits)
+	add("written to store.db", "B/event", float64(journal.Bytes)/float64(use.Events))
+	add("written to index.db", "B/event", float64(index.Bytes)/float64(use.Events))
+	r.detail(fmt.Sprint(children, " traced"), files)
 	return nil
 }
 
@@ -175,12 +180,14 @@ func costTask(args []string) error {
 		return err
 	}
 	use, err := s.countAppends(args[0], children, events)
-	if err := errors.Join(err, s.Close()); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, s.Close())
 	}
 	return reply(use)
 }
 
+// countAppends appends, closes the store, so that the index is whole, and says
+// what this process wrote meanwhile.
 func (s *store) countAppends(dir string, children, events int) (use costUse, err error) {
 	before, err := procFields("/proc/self/io")
 	if err != nil {
@@ -204,7 +211,7 @@ func (s *store) countAppends(dir string, children, events int) (use costUse, err
 		}
 		return nil
 	})
-	if err != nil {
+	if err := errors.Join(err, s.Close()); err != nil {
 		return use, err
 	}
 	after, err := procFields("/proc/self/io")

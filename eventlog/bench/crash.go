@@ -31,7 +31,7 @@ const (
 // runOpenCrash lets a process build a store and kills it while it writes.
 func runOpenCrash(o *options, rs map[string]*row) (targets []target, err error) {
 	r := rs["open-crash"]
-	sessions, per := o.size(100_000, 2_000), 49
+	sessions, per := o.size(100_000, 1_000), 49
 	r.Work = fmt.Sprintf("open after kill -9, %s sessions, %s events", grouped(float64(sessions)), grouped(float64(sessions*(per+1))))
 	dir, done, err := o.scratch("crash")
 	if err != nil {

@@ -6,6 +6,7 @@ require (
 	charm.land/lipgloss/v2 v2.0.6
 	childlog v0.0.0
 	github.com/google/uuid v1.6.0
+	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/wal v1.2.1
 	go.etcd.io/bbolt v1.5.0
 	golang.org/x/sys v0.50.0
@@ -38,6 +39,7 @@ require (
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	github.com/xo/terminfo v0.0.0-20220910002029-abceb7e1c41e // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/text v0.44.0 // indirect
 	modernc.org/libc v1.80.1 // indirect

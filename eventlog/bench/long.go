@@ -25,7 +25,7 @@ const smallLog = 1000
 // runLong measures on one store with a long log: the policy, as a call and as
 // a command, and the memory of a full replay.
 func runLong(o *options, rs map[string]*row) (targets []target, err error) {
-	events := o.size(1_000_000, 100_000)
+	events := o.size(1_000_000, 50_000)
 	dir, done, err := o.scratch("long")
 	if err != nil {
 		return nil, err

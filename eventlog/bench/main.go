@@ -5,10 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -98,6 +100,7 @@ func run(args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	defer removeOnSignal(o.dir)()
 	if *profile != "" {
 		p, err := os.Create(*profile)
 		if err != nil {
@@ -126,6 +129,26 @@ func run(args []string) (err error) {
 	}
 	res.print(os.Stdout)
 	return res.save(*out)
+}
+
+// removeOnSignal removes the directory if the program is interrupted, which may
+// be in the middle of anything. The returned function ends the watch.
+func removeOnSignal(dir string) (end func()) {
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			fmt.Fprintln(os.Stderr, "\nbench: interrupted")
+			_ = os.RemoveAll(dir) // what is still being written may stay
+			os.Exit(130)
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
 }
 
 // measure runs the works that hold a picked row, each in a directory of its

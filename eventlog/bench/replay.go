@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -29,7 +30,7 @@ func verifiedReplay(ctx context.Context, s *eventlog.Store, id uuid.UUID) (uint6
 // runReplay reads one log in childlog and the same events from JSONL.
 func runReplay(o *options, rs map[string]*row) (targets []target, err error) {
 	r := rs["replay"]
-	events := o.size(200_000, 20_000)
+	events := o.size(100_000, 20_000)
 	r.Work = fmt.Sprintf("verified replay of %s events, 8 a batch, one core", grouped(float64(events)))
 	dir, done, err := o.scratch("replay")
 	if err != nil {
@@ -40,11 +41,11 @@ func runReplay(o *options, rs map[string]*row) (targets []target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(built.fill(built.ids, events, 8, nil), built.Close()); err != nil {
+	if err := errors.Join(built.fill(built.ids, events, 8, toolOutput), built.Close()); err != nil {
 		return nil, err
 	}
-	lines := filepath.Join(dir, "log.jsonl")
-	if err := writeLines(lines, events); err != nil {
+	lines, plain := filepath.Join(dir, "log.jsonl"), filepath.Join(dir, "plain.jsonl")
+	if err := errors.Join(writeLines(lines, events, toolOutput), writeLines(plain, events, nil)); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
@@ -66,28 +67,34 @@ func runReplay(o *options, rs map[string]*row) (targets []target, err error) {
 		n, err := verifiedReplay(ctx, s, built.ids[0])
 		return rate(int(n), err, begin)
 	}
-	raw := func() (float64, error) {
-		begin := time.Now()
-		n, err := decodeLines[rawLine](lines)
-		return rate(n, err, begin)
-	}
-	decoded := func() (float64, error) {
-		begin := time.Now()
-		n, err := decodeLines[mapLine](lines)
-		return rate(n, err, begin)
-	}
-	rounds, err := interleave(max(5, o.rounds), ours, raw, decoded)
+	rounds, err := interleave(max(5, o.rounds), ours, decoding[rawLine](rate, lines), decoding[mapLine](rate, lines), decoding[anyLine](rate, lines), decoding[rawLine](rate, plain))
 	if err != nil {
 		return nil, err
 	}
 	r.add("childlog", "events/s", rounds[0])
-	r.add("jsonl, facts left raw", "events/s", rounds[1])
-	r.add("jsonl, facts into a map", "events/s", rounds[2])
-	r.note("childlog is %s times jsonl with the facts decoded into a map", figure(ratio(rounds[0], rounds[2])))
+	for i, name := range []string{"jsonl, facts left raw", "jsonl, facts into a map", "jsonl, each line into a map", "jsonl, facts raw, text without escapes"} {
+		r.add(name, "events/s", rounds[i+1])
+		if i > 0 {
+			r.note("childlog is %s times %s", figure(ratio(rounds[0], rounds[i+1])), name)
+		}
+	}
 	if err := coldReplay(o, r, built.Dir(), built.ids[0]); err != nil {
 		return nil, err
 	}
 	return []target{atLeast("replay-events/s", median(rounds[0]), 700_000), atLeast("replay/jsonl", ratio(rounds[0], rounds[1]), 7)}, nil
+}
+
+// toolOutput is the content of event n: JSON as tools return it. In a JSONL file
+// its quotes are escaped.
+func toolOutput(n int) []byte { return document(rand.New(rand.NewPCG(uint64(n), 5)), contentBytes) }
+
+// decoding times decodeLines with rate.
+func decoding[L interface{ number() uint64 }](rate func(int, error, time.Time) (float64, error), path string) func() (float64, error) {
+	return func() (float64, error) {
+		begin := time.Now()
+		n, err := decodeLines[L](path)
+		return rate(n, err, begin)
+	}
 }
 
 // coldReplay tells how much slower the first replay is when the files are not
@@ -151,17 +158,28 @@ type mapLine struct {
 func (l rawLine) number() uint64 { return l.Seq }
 func (l mapLine) number() uint64 { return l.Seq }
 
-func writeLines(path string, events int) error {
+// anyLine is a record that nothing is known of.
+type anyLine map[string]any
+
+func (l anyLine) number() uint64 {
+	seq, _ := l["seq"].(float64)
+	return uint64(seq)
+}
+
+func writeLines(path string, events int, content func(int) []byte) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	src := newSource(0)
-	for range events {
+	for n := range events {
 		r, err := src.next()
 		if err != nil {
 			return errors.Join(err, f.Close())
+		}
+		if content != nil {
+			r.Content = string(content(n))
 		}
 		line, err := r.json()
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 
+	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
 )
 
@@ -107,17 +108,25 @@ func grouped(v float64) string {
 
 // print writes the table, the notes and the lines of the targets.
 func (r *result) print(w io.Writer) {
-	t := table.New().Headers("row", "work", "what", "median", "unit", "rounds from", "to")
+	t := table.New().Headers("row", "", "median", "", "rounds from", "to")
 	for _, row := range r.Rows {
-		for i, s := range row.Series {
-			name, work := row.Name, row.Work
-			if i > 0 {
-				name, work = "", ""
-			}
+		t.Row(row.Name, row.Work, "", "", "", "")
+		for _, s := range row.Series {
 			lo, hi := span(s.Rounds)
-			t.Row(name, work, s.Name, grouped(s.Median), s.Unit, grouped(lo), grouped(hi))
+			from, to := grouped(lo), grouped(hi)
+			if len(s.Rounds) < 2 {
+				from, to = "", ""
+			}
+			t.Row("", "  "+s.Name, grouped(s.Median), s.Unit, from, to)
 		}
 	}
+	t.StyleFunc(func(_, col int) lipgloss.Style {
+		style := lipgloss.NewStyle().Padding(0, 1)
+		if col == 2 || col > 3 {
+			style = style.Align(lipgloss.Right)
+		}
+		return style
+	})
 	fmt.Fprintln(w, t)
 	for _, row := range r.Rows {
 		for _, n := range row.Notes {

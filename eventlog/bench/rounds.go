@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,9 +66,11 @@ func (c *contender) turn(warm, window time.Duration) error {
 	var done atomic.Int64
 	var wg sync.WaitGroup
 	errs := make([]error, len(c.sources))
-	for i, src := range c.sources {
-		wg.Go(func() { errs[i] = c.loop(i, src, &stop, &done) })
-	}
+	labelled(c.name, func() {
+		for i, src := range c.sources {
+			wg.Go(func() { errs[i] = c.loop(i, src, &stop, &done) })
+		}
+	})
 	time.Sleep(warm)
 	from, begin := done.Load(), time.Now()
 	time.Sleep(window)
@@ -92,6 +96,12 @@ func (c *contender) turn(warm, window time.Duration) error {
 		return c.settle()
 	}
 	return nil
+}
+
+// labelled runs fn so that a profile tells its goroutines, and those that they
+// start, from the other contenders': go tool pprof -tagfocus contender=NAME.
+func labelled(name string, fn func()) {
+	pprof.Do(context.Background(), pprof.Labels("contender", name), func(context.Context) { fn() })
 }
 
 // race gives every contender a turn in each round; the order rotates.
