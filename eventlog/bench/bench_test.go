@@ -64,13 +64,17 @@ func TestInterleave(t *testing.T) {
 			return float64(order.Len()), nil
 		}
 	}
-	got, err := interleave(2, turn("a"), turn("b"), turn("c"))
+	got, err := interleave(time.Hour, 2, turn("a"), turn("b"), turn("c"))
 	require.NoError(t, err)
 	require.Equal(t, "abcbcacab", order.String())
 	require.Equal(t, [][]float64{{6, 8}, {4, 9}, {5, 7}}, got)
 
-	_, err = interleave(1, func() (float64, error) { return 0, errors.New("broken") })
+	_, err = interleave(time.Hour, 1, func() (float64, error) { return 0, errors.New("broken") })
 	require.EqualError(t, err, "broken")
+
+	few, err := repeat(0, 100, func() (float64, error) { return 1, nil })
+	require.NoError(t, err)
+	require.Len(t, few, fewestRounds, "the time is up at once")
 }
 
 // TestParallel: every number once, and a failure ends the goroutine it is in.

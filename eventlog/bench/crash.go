@@ -18,21 +18,21 @@ import (
 	"childlog/eventlog"
 	"childlog/materialize"
 	"childlog/policy"
-	"childlog/snapshot"
 )
 
 const (
-	childrenARoot = 1000                    // of the store that crashes
-	readyLine     = "writing"               // the crash task, once the store is as large as asked for
-	crashAfter    = 1500 * time.Millisecond // of writing single events, so that the index is behind
-	writers       = 512                     // that are at work at the crash
+	rootsAUnit = 500                     // of the store that crashes
+	fillFor    = 100 * time.Second       // at most; fewer events then, which the row says
+	readyLine  = "writing"               // the crash task, once the store is as large as asked for
+	crashAfter = 1500 * time.Millisecond // of writing single events, so that the index is behind
+	writers    = 512                     // that are at work at the crash
 )
 
 // runOpenCrash lets a process build a store and kills it while it writes.
 func runOpenCrash(o *options, rs map[string]*row) (targets []target, err error) {
 	r := rs["open-crash"]
-	sessions, per := o.size(100_000, 1_000), 49
-	r.Work = fmt.Sprintf("open after kill -9, %s sessions, %s events", grouped(float64(sessions)), grouped(float64(sessions*(per+1))))
+	sessions, per := o.size(100_000, 1_000), 48
+	r.Work = fmt.Sprintf("open after kill -9, %s sessions, %s events", grouped(float64(sessions)), grouped(float64(sessions*(per+2))))
 	dir, done, err := o.scratch("crash")
 	if err != nil {
 		return nil, err
@@ -43,7 +43,11 @@ func runOpenCrash(o *options, rs map[string]*row) (targets []target, err error) 
 		return nil, err
 	}
 	r.note("building took %.0f s", time.Since(begin).Seconds())
-	return openRow(o, r, filepath.Join(dir, "store"))
+	targets, err = openRow(o, r, filepath.Join(dir, "store"))
+	if want := float64(sessions * per); r.Detail["events"].(float64) < want {
+		r.note("SMALLER THAN ASKED FOR: building was stopped after %v", fillFor)
+	}
+	return targets, err
 }
 
 // buildAndKill starts the task, waits until it says that it is writing, and
@@ -110,11 +114,11 @@ func openRow(o *options, r *row, store string) ([]target, error) {
 			return float64(took.Microseconds()) / 1000, errors.Join(err, s.Close())
 		}
 	}
-	rounds, err := interleave(o.size(5, 3), open(eventlog.Options{ReadOnly: true}, false), open(eventlog.Options{}, false))
+	rounds, err := interleave(o.budget, o.size(5, 3), open(eventlog.Options{ReadOnly: true}, false), open(eventlog.Options{}, false))
 	if err != nil {
 		return nil, err
 	}
-	cold, err := repeat(o.size(3, 1), open(eventlog.Options{ReadOnly: true}, true))
+	cold, err := repeat(o.budget, o.size(3, 1), open(eventlog.Options{ReadOnly: true}, true))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +130,7 @@ func openRow(o *options, r *row, store string) ([]target, error) {
 		r.note("opening changed store.db: only the first round saw it as the crash left it")
 	}
 	// Behind the last writer that closed, the index is up to date.
-	clean, err := repeat(o.size(3, 1), func() (float64, error) {
+	clean, err := repeat(o.budget, o.size(3, 1), func() (float64, error) {
 		begin := time.Now()
 		s, err := eventlog.Open(context.Background(), store, eventlog.Options{})
 		took := time.Since(begin)
@@ -144,6 +148,7 @@ func openRow(o *options, r *row, store string) ([]target, error) {
 	r.add("for writing, after a close", "ms", clean)
 	r.note("found %s sessions, %s events, the index %s frames behind; store.db %.1f GiB", grouped(sessions), grouped(events), grouped(lag), float64(before.Size())/(1<<30))
 	r.detail("index_lag_frames", lag)
+	r.detail("events", events)
 	return []target{atMost("open-crash-ms", median(rounds[1]), 100)}, nil
 }
 
@@ -176,10 +181,10 @@ func crashTask(args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.ids, err = forest(s.Store, sessions); err != nil {
+	if s.ids, err = makeRoots(s.Store, sessions); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	if err := s.fill(s.ids, per, per, nil); err != nil {
+	if err := s.fill(s.ids, filling{per: per, batch: per, until: time.Now().Add(fillFor)}); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	if err := s.heads(); err != nil {
@@ -205,22 +210,37 @@ func (s *store) heads() error {
 	return nil
 }
 
-// forest makes so many sessions: roots with their children. The returned ones
-// are all of them.
-func forest(s *eventlog.Store, sessions int) ([]uuid.UUID, error) {
+// makeRoots makes so many roots. They are what materialize.Root makes, many in a
+// unit: how a session began is nothing to an open, and delegating each would
+// take longer than all of the rest.
+func makeRoots(s *eventlog.Store, n int) ([]uuid.UUID, error) {
 	ctx := context.Background()
-	ids := make([]uuid.UUID, sessions)
-	roots := (sessions + childrenARoot) / (childrenARoot + 1)
-	if err := parallel(min(64, roots), roots, func(i int) error {
-		made, err := materialize.Root(ctx, s, materialize.RootRequest{Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite}, Workspace: "/srv/project"})
-		ids[i] = made.ID
-		return err
-	}); err != nil {
+	const workspace = "/srv/project"
+	def, err := policy.Setting{Mode: policy.ReadOnly}.Resolve(workspace)
+	if err != nil {
 		return nil, err
 	}
-	return ids, parallel(256, sessions-roots, func(i int) error {
-		made, err := materialize.Delegate(ctx, s, ids[i%roots], snapshot.Options{}, materialize.Request{})
-		ids[roots+i] = made.ID
+	own, err := policy.Setting{Mode: policy.WorkspaceWrite}.Resolve(workspace)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]uuid.UUID, n)
+	return ids, parallel(4, (n+rootsAUnit-1)/rootsAUnit, func(unit int) error {
+		mine := ids[unit*rootsAUnit : min((unit+1)*rootsAUnit, n)]
+		_, err := s.Transact(ctx, eventlog.EntryCreate, func(v *eventlog.View) (batches []eventlog.Batch, err error) {
+			for i := range mine {
+				if mine[i], err = v.NewSessionID(); err != nil {
+					return nil, err
+				}
+				c := eventlog.Created{Kind: eventlog.KindRoot, Root: mine[i], Mode: eventlog.ModeContinuable, MaxDepth: materialize.DefaultMaxDepth,
+					WorkspaceRoot: workspace, PathStyle: "posix", Defaults: policy.Defaults{Sandbox: def, Approvals: policy.Ask}}
+				batches = append(batches, eventlog.Batch{Session: mine[i], Events: []eventlog.NewEvent{
+					{Type: eventlog.TypeSessionCreated, Facts: c.Facts(), Media: eventlog.MediaJSON, Content: []byte(`{"cwd":"` + workspace + `"}`)},
+					{Type: eventlog.TypeSandboxMode, Facts: eventlog.SandboxFacts(own)},
+				}})
+			}
+			return batches, nil
+		})
 		return err
 	})
 }

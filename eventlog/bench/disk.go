@@ -46,7 +46,8 @@ func diskUse(o *options, r *row, name string, batch, bytes, per int) (x float64,
 	if err != nil {
 		return 0, err
 	}
-	err = s.fill(s.ids, per, batch, func(n int) []byte { return document(rand.New(rand.NewPCG(uint64(n), 11)), bytes) })
+	content := func(n int) []byte { return document(rand.New(rand.NewPCG(uint64(n), 11)), bytes) }
+	err = s.fill(s.ids, filling{per: per, batch: batch, content: content})
 	if err := errors.Join(err, s.Close()); err != nil {
 		return 0, err
 	}
@@ -55,13 +56,13 @@ func diskUse(o *options, r *row, name string, batch, bytes, per int) (x float64,
 	if err := errors.Join(err1, err2); err != nil {
 		return 0, err
 	}
-	var content float64
+	var stored float64
 	for n := range children * per {
-		content += float64(len(document(rand.New(rand.NewPCG(uint64(n), 11)), bytes)))
+		stored += float64(len(content(n)))
 	}
-	x = journal.bytes() / content
+	x = journal.bytes() / stored
 	r.add(name+": store.db", "x content", []float64{x})
-	r.add(name+": index.db", "x content", []float64{index.bytes() / content})
-	r.detail(name, map[string]any{"store.db": journal, "index.db": index, "content_bytes": content})
+	r.add(name+": index.db", "x content", []float64{index.bytes() / stored})
+	r.detail(name, map[string]any{"store.db": journal, "index.db": index, "content_bytes": stored})
 	return x, nil
 }

@@ -37,9 +37,9 @@ func runLong(o *options, rs map[string]*row) (targets []target, err error) {
 	}
 	long, small, wide := s.ids[0], s.ids[1], s.ids[2]
 	if err := errors.Join(
-		s.fill([]uuid.UUID{small}, smallLog, 8, nil),
-		s.fill([]uuid.UUID{wide}, smallLog, smallLog, nil),
-		s.fill([]uuid.UUID{long}, events, 8, nil),
+		s.fill([]uuid.UUID{small}, filling{per: smallLog, batch: 8}),
+		s.fill([]uuid.UUID{wide}, filling{per: smallLog, batch: smallLog}),
+		s.fill([]uuid.UUID{long}, filling{per: events, batch: 8}),
 		s.Close(),
 	); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func policyRow(o *options, r *row, dir string, long, small, wide uuid.UUID) (tar
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	calls := o.size(2000, 200)
+	calls := o.size(500, 100)
 	of := func(id uuid.UUID) func() (float64, error) {
 		return func() (float64, error) {
 			begin := time.Now()
@@ -89,7 +89,7 @@ func policyRow(o *options, r *row, dir string, long, small, wide uuid.UUID) (tar
 			return float64(time.Since(begin).Microseconds()) / float64(calls), nil
 		}
 	}
-	rounds, err := interleave(max(o.rounds, 5), of(long), of(small), of(wide))
+	rounds, err := interleave(o.budget, max(o.rounds, 5), of(long), of(small), of(wide))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func processRow(o *options, r *row, dir string, id uuid.UUID) ([]target, error) 
 	if err != nil {
 		return nil, err
 	}
-	rounds, err := repeat(o.size(41, 9), func() (float64, error) {
+	rounds, err := repeat(o.budget, o.size(41, 9), func() (float64, error) {
 		begin := time.Now()
 		out, err := exec.Command(command, "--store", dir, "policy", id.String()).CombinedOutput()
 		if err != nil {
@@ -117,7 +117,7 @@ func processRow(o *options, r *row, dir string, id uuid.UUID) ([]target, error) 
 	}
 	r.add("childlog policy", "ms", rounds)
 	// What an empty process of the same binary costs, which no store can change.
-	base, err := repeat(o.size(21, 5), func() (float64, error) {
+	base, err := repeat(o.budget, o.size(21, 5), func() (float64, error) {
 		begin := time.Now()
 		err := exec.Command(command, "--version").Run()
 		return float64(time.Since(begin).Microseconds()) / 1000, err

@@ -20,7 +20,8 @@ type options struct {
 	dir          string // a new directory below -dir, removed at the end
 	rounds       int
 	warm, window time.Duration
-	command      string // the childlog command, built on first use
+	budget       time.Duration // after which a row that reads begins no further round
+	command      string        // the childlog command, built on first use
 }
 
 type optionsJSON struct {
@@ -92,9 +93,9 @@ func run(args []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("-run: %w", err)
 	}
-	o := &options{quick: *quick, rounds: 7, warm: 400 * time.Millisecond, window: 1200 * time.Millisecond}
+	o := &options{quick: *quick, rounds: 7, warm: 400 * time.Millisecond, window: 1200 * time.Millisecond, budget: 20 * time.Second}
 	if o.quick {
-		o.rounds, o.warm, o.window = 3, 100*time.Millisecond, 300*time.Millisecond
+		o.rounds, o.warm, o.window, o.budget = 3, 100*time.Millisecond, 300*time.Millisecond, 2*time.Second
 	}
 	if o.dir, err = os.MkdirTemp(*parent, "childlog-bench-"); err != nil {
 		return err

@@ -41,7 +41,7 @@ func runReplay(o *options, rs map[string]*row) (targets []target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(built.fill(built.ids, events, 8, toolOutput), built.Close()); err != nil {
+	if err := errors.Join(built.fill(built.ids, filling{per: events, batch: 8, content: toolOutput}), built.Close()); err != nil {
 		return nil, err
 	}
 	lines, plain := filepath.Join(dir, "log.jsonl"), filepath.Join(dir, "plain.jsonl")
@@ -67,7 +67,7 @@ func runReplay(o *options, rs map[string]*row) (targets []target, err error) {
 		n, err := verifiedReplay(ctx, s, built.ids[0])
 		return rate(int(n), err, begin)
 	}
-	rounds, err := interleave(max(5, o.rounds), ours, decoding[rawLine](rate, lines), decoding[mapLine](rate, lines), decoding[anyLine](rate, lines), decoding[rawLine](rate, plain))
+	rounds, err := interleave(o.budget, max(5, o.rounds), ours, decoding[rawLine](rate, lines), decoding[mapLine](rate, lines), decoding[anyLine](rate, lines), decoding[rawLine](rate, plain))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func decoding[L interface{ number() uint64 }](rate func(int, error, time.Time) (
 // in the page cache. It is for information.
 func coldReplay(o *options, r *row, dir string, id uuid.UUID) error {
 	ctx := context.Background()
-	rounds, err := repeat(o.size(3, 1), func() (float64, error) {
+	rounds, err := repeat(o.budget, o.size(3, 1), func() (float64, error) {
 		if err := evict(filepath.Join(dir, "store.db"), filepath.Join(dir, "index.db")); err != nil {
 			return 0, err
 		}

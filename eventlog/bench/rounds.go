@@ -116,11 +116,17 @@ func race(o *options, cs []*contender) error {
 	return nil
 }
 
+// fewestRounds are measured even where a row has used up its time.
+const fewestRounds = 3
+
 // interleave calls each fn once in each of so many rounds, in rotating order,
-// and returns what they returned by fn and round. A round before is not counted.
-func interleave(rounds int, fns ...func() (float64, error)) ([][]float64, error) {
+// and returns what they returned by fn and round. A round before is not
+// counted. After the budget no further round begins, once there are
+// fewestRounds.
+func interleave(budget time.Duration, rounds int, fns ...func() (float64, error)) ([][]float64, error) {
 	out := make([][]float64, len(fns))
-	for round := -1; round < rounds; round++ {
+	begin := time.Now()
+	for round := -1; round < rounds && (round < fewestRounds || time.Since(begin) < budget); round++ {
 		for i := range fns {
 			k := (i + round + 1) % len(fns)
 			v, err := fns[k]()
@@ -136,8 +142,8 @@ func interleave(rounds int, fns ...func() (float64, error)) ([][]float64, error)
 }
 
 // repeat is interleave for one.
-func repeat(rounds int, fn func() (float64, error)) ([]float64, error) {
-	out, err := interleave(rounds, fn)
+func repeat(budget time.Duration, rounds int, fn func() (float64, error)) ([]float64, error) {
+	out, err := interleave(budget, rounds, fn)
 	if err != nil {
 		return nil, err
 	}

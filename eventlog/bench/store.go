@@ -132,30 +132,35 @@ func (s *store) settle() error {
 	}
 }
 
-// fill appends per events to each session, batch events an append, with many
-// appends in flight and content from make, called for event numbers from 0.
-func (s *store) fill(sessions []uuid.UUID, per, batch int, content func(n int) []byte) error {
+// filling says what fill writes.
+type filling struct {
+	per     int                // events a session
+	batch   int                // events an append
+	content func(n int) []byte // of event n of all sessions; nil: the text of the appends
+	until   time.Time          // after it no further session is begun; zero: all are
+}
+
+// fill appends events to each session, with many appends in flight. It is for
+// making logs, not for measuring: the store sets the ids, and what can be made
+// beforehand is.
+func (s *store) fill(sessions []uuid.UUID, f filling) error {
 	const writers = 8
 	const inFlight = 128
 	ctx := context.Background()
 	// A writer owns sessions, so that the order within each is its own.
 	return parallel(writers, writers, func(w int) error {
+		templates, err := templates(w)
+		if err != nil {
+			return err
+		}
 		var ring []*eventlog.Pending
-		for i := w; i < len(sessions); i += writers {
-			src := newSource(i)
-			for n := 0; n < per; n += batch {
-				b := eventlog.Batch{Session: sessions[i], Expect: eventlog.Any()}
-				for k := n; k < min(n+batch, per); k++ {
-					r, err := src.next()
-					if err != nil {
-						return err
-					}
-					ev, err := r.event()
-					if err != nil {
-						return err
-					}
-					if content != nil {
-						ev.Content = content(i*per + k)
+		for i := w; i < len(sessions) && (f.until.IsZero() || time.Now().Before(f.until)); i += writers {
+			for n := 0; n < f.per; n += f.batch {
+				b := eventlog.Batch{Session: sessions[i], Expect: eventlog.Any(), Events: make([]eventlog.NewEvent, 0, f.batch)}
+				for k := n; k < min(n+f.batch, f.per); k++ {
+					ev := templates[k%len(templates)]
+					if f.content != nil {
+						ev.Content = f.content(i*f.per + k)
 					}
 					b.Events = append(b.Events, ev)
 				}
@@ -179,6 +184,23 @@ func (s *store) fill(sessions []uuid.UUID, per, batch int, content func(n int) [
 		}
 		return nil
 	})
+}
+
+// templates are events of one source without ids.
+func templates(session int) ([]eventlog.NewEvent, error) {
+	out := make([]eventlog.NewEvent, 64)
+	src := newSource(session)
+	for i := range out {
+		r, err := src.next()
+		if err != nil {
+			return nil, err
+		}
+		if out[i], err = r.event(); err != nil {
+			return nil, err
+		}
+		out[i].ID = uuid.Nil
+	}
+	return out, nil
 }
 
 // parallel calls fn for 0 to n-1 from so many goroutines and returns the first

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 )
@@ -24,6 +25,10 @@ func runTask(name string, args []string) error {
 	if !ok {
 		return fmt.Errorf("no task %q", name)
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1) // whoever started this is gone, and nobody wants the answer
+	}()
 	return task(args)
 }
 
@@ -38,7 +43,8 @@ func taskCommand(wrap []string, name string, args ...string) (*exec.Cmd, error) 
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), taskVariable+"="+name)
 	cmd.Stderr = os.Stderr
-	return cmd, nil
+	_, err = cmd.StdinPipe() // open as long as this process and the task live
+	return cmd, err
 }
 
 // answerOf runs the task and decodes the JSON that it prints.
