@@ -67,7 +67,14 @@ func TestInterleave(t *testing.T) {
 	got, err := interleave(time.Hour, 2, turn("a"), turn("b"), turn("c"))
 	require.NoError(t, err)
 	require.Equal(t, "abcbcacab", order.String())
-	require.Equal(t, [][]float64{{6, 8}, {4, 9}, {5, 7}}, got)
+	require.Len(t, got, 3)
+	for i, want := range [][]float64{{6, 8}, {4, 9}, {5, 7}} {
+		require.Equal(t, want, got[i].values)
+		require.Len(t, got[i].busy, 2)
+	}
+	half := measured{values: []float64{100, 10}, busy: []float64{0.5, 1}}
+	require.Equal(t, []float64{200, 10}, half.perCPU())
+	require.Equal(t, []float64{50, 10}, half.onCPU())
 
 	_, err = interleave(time.Hour, 1, func() (float64, error) { return 0, errors.New("broken") })
 	require.EqualError(t, err, "broken")

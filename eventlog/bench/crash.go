@@ -142,14 +142,14 @@ func openRow(o *options, r *row, store string) ([]target, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.add("for writing, warm", "ms", rounds[1])
-	r.add("read only, warm", "ms", rounds[0])
+	r.add("for writing, warm", "ms", rounds[1].values)
+	r.add("read only, warm", "ms", rounds[0].values)
 	r.add("read only, cold files", "ms", cold)
 	r.add("for writing, after a close", "ms", clean)
 	r.note("found %s sessions, %s events, the index %s frames behind; store.db %.1f GiB", grouped(sessions), grouped(events), grouped(lag), float64(before.Size())/(1<<30))
 	r.detail("index_lag_frames", lag)
 	r.detail("events", events)
-	return []target{atMost("open-crash-ms", median(rounds[1]), 100)}, nil
+	return []target{atMost("open-crash-ms", median(rounds[1].values), 100)}, nil
 }
 
 func copyFile(from, to string) error {

@@ -46,7 +46,9 @@
 // than contenders of one round.
 //
 // Where reading is measured, both sides read files that are in the page cache,
-// on one core (GOMAXPROCS 1), the garbage collector included. There the contents
+// on one core (GOMAXPROCS 1), the garbage collector included. CPU time is shown
+// beside the time that passed: on a machine that others use it tells what a
+// quiet one would give. There the contents
 // are JSON as tools return it, whose quotes are escaped in JSONL. The peer
 // decodes each line into a struct with the facts left as raw JSON, as childlog
 // leaves its facts encoded. Dearer ways to decode, into maps, and the cheapest

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // loop appends records of one session until stop, and counts those that are
@@ -119,22 +121,46 @@ func race(o *options, cs []*contender) error {
 // fewestRounds are measured even where a row has used up its time.
 const fewestRounds = 3
 
+// measured is what one function returned, by round.
+type measured struct {
+	values []float64
+	busy   []float64 // CPU time of this process over the time that passed
+}
+
+// perCPU turns rates into rates of CPU time: what they were if nobody else had
+// used the cores. It means something where one thread works and never waits.
+func (m measured) perCPU() (rates []float64) {
+	for i, v := range m.values {
+		rates = append(rates, v/m.busy[i])
+	}
+	return rates
+}
+
+// onCPU does the same for durations.
+func (m measured) onCPU() (durations []float64) {
+	for i, v := range m.values {
+		durations = append(durations, v*m.busy[i])
+	}
+	return durations
+}
+
 // interleave calls each fn once in each of so many rounds, in rotating order,
-// and returns what they returned by fn and round. A round before is not
-// counted. After the budget no further round begins, once there are
-// fewestRounds.
-func interleave(budget time.Duration, rounds int, fns ...func() (float64, error)) ([][]float64, error) {
-	out := make([][]float64, len(fns))
+// and returns what they returned. A round before is not counted. After the
+// budget no further round begins, once there are fewestRounds.
+func interleave(budget time.Duration, rounds int, fns ...func() (float64, error)) ([]measured, error) {
+	out := make([]measured, len(fns))
 	begin := time.Now()
 	for round := -1; round < rounds && (round < fewestRounds || time.Since(begin) < budget); round++ {
 		for i := range fns {
 			k := (i + round + 1) % len(fns)
+			from, cpu := time.Now(), cpuTime()
 			v, err := fns[k]()
 			if err != nil {
 				return nil, err
 			}
 			if round >= 0 {
-				out[k] = append(out[k], v)
+				out[k].values = append(out[k].values, v)
+				out[k].busy = append(out[k].busy, (cpuTime()-cpu).Seconds()/time.Since(from).Seconds())
 			}
 		}
 	}
@@ -147,7 +173,14 @@ func repeat(budget time.Duration, rounds int, fn func() (float64, error)) ([]flo
 	if err != nil {
 		return nil, err
 	}
-	return out[0], nil
+	return out[0].values, nil
+}
+
+// cpuTime is what this process has used, in user and in system mode.
+func cpuTime() time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u) // with these arguments it has no way to fail
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // median of an even number is the mean of the two in the middle. An empty list
