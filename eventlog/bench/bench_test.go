@@ -180,5 +180,5 @@ func TestOpenCrash(t *testing.T) {
 	targets, err := openRow(&options{quick: true}, r, filepath.Join(dir, "store"))
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
-	require.Positive(t, r.Detail["index_lag_frames"], "the killed writer left the index behind")
+	require.Greater(t, r.Detail["events"], 20.0*(2+5), "what was built, and single events after it")
 }

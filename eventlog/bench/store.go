@@ -122,12 +122,12 @@ func (s *store) lag() (uint64, error) {
 // settle waits until the index has caught up, so that the next contender has
 // the machine to itself.
 func (s *store) settle() error {
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(stalled); ; time.Sleep(5 * time.Millisecond) {
 		if lag, err := s.lag(); err != nil || lag == 0 {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return errors.New("the index did not catch up within 10 s")
+			return fmt.Errorf("the index did not catch up within %v", stalled)
 		}
 	}
 }
