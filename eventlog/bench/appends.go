@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // arena holds the contenders of one row and what has to be closed after it.
@@ -71,9 +72,12 @@ func (a *arena) run(o *options, r *row, reach map[string]float64) ([]target, err
 		return nil, err
 	}
 	var targets []target
+	var cpu []string
 	ours := a.cs[0]
 	for _, c := range a.cs {
 		r.add(c.name, "events/s", c.rates)
+		cpu = append(cpu, fmt.Sprintf("%s %s", c.name, figure(median(c.cpu))))
+		r.detail("cpu_us_an_event "+c.name, c.cpu)
 		if c == ours {
 			continue
 		}
@@ -84,6 +88,7 @@ func (a *arena) run(o *options, r *row, reach map[string]float64) ([]target, err
 			r.note("childlog is %s times %s", figure(x), c.name)
 		}
 	}
+	r.note("us of CPU time an event: %s", strings.Join(cpu, ", "))
 	_, worst := span(ours.lags)
 	r.detail("index_lag_frames", ours.lags)
 	return append(targets, atMost(r.Name+"/index-lag-frames", worst, maxLag)), nil

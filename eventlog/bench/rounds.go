@@ -45,6 +45,7 @@ type contender struct {
 
 	rates []float64 // events/s, by round
 	lags  []float64 // frames, by round
+	cpu   []float64 // us of CPU time an event, the warm-up and what was left included, by round
 }
 
 func newContender(name string, sessions int, l loop) *contender {
@@ -72,6 +73,7 @@ func (c *contender) turn(warm, window time.Duration) error {
 	var done atomic.Int64
 	var wg sync.WaitGroup
 	errs := make([]error, len(c.sources))
+	cpu := cpuTime()
 	labelled(c.name, func() {
 		for i, src := range c.sources {
 			wg.Go(func() { errs[i] = c.loop(i, src, &stop, &done) })
@@ -102,8 +104,11 @@ func (c *contender) turn(warm, window time.Duration) error {
 		c.lags = append(c.lags, float64(lag))
 	}
 	if c.settle != nil {
-		return c.settle()
+		if err := c.settle(); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
 	}
+	c.cpu = append(c.cpu, float64((cpuTime()-cpu).Microseconds())/float64(done.Load()))
 	return nil
 }
 
