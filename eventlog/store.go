@@ -118,6 +118,9 @@ func (s *Store) load(ctx context.Context) (err error) {
 		if s.boot, err = uuid.NewRandom(); err != nil {
 			return err
 		}
+		if err := s.journal.settle(); err != nil {
+			return err
+		}
 	}
 	if err := s.loadState(ctx, next); err != nil {
 		return err

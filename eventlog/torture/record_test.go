@@ -51,9 +51,9 @@ func (r *record) add(a ack) {
 
 // pending is what a store holds of the operations that nobody acknowledged.
 type pending struct {
-	op    *op
-	there bool
-	head  uint64 // of the session without it
+	*script // up to the operation
+	op      *op
+	there   bool
 }
 
 // compare holds a store against the record and returns the operation of each
@@ -69,7 +69,7 @@ func (r *record) compare(s *eventlog.Store) ([]pending, error) {
 			before[g].next()
 			after[g].next()
 		}
-		out[g].op = after[g].next()
+		out[g].script, out[g].op = after[g], after[g].next()
 		for _, m := range after[g].members {
 			sessions[m.id] = true
 		}
@@ -138,15 +138,12 @@ func (r *record) said(logs map[uuid.UUID]*log, g int, p *pending) error {
 			}
 			continue
 		}
-		first, there := l.first[unit{g, n}]
+		_, there := l.first[unit{g, n}]
 		if n < r.acked[g] && !there {
 			return fmt.Errorf("%w: worker %d, operation %d, in session %s", errLost, g, n, o.session)
 		}
 		if n == r.acked[g] {
 			p.there = there
-			if p.head = l.head; there {
-				p.head = first - 1
-			}
 		}
 	}
 	for _, l := range logs {
@@ -318,11 +315,11 @@ func (r *record) settle(dir string, o eventlog.Options) error {
 	}
 	defer s.Close()
 	for _, p := range inFlight {
-		a, err := p.op.do(s, r.plot, p.head)
+		a, err := p.repeat(s, p.op)
 		if err != nil {
 			return fmt.Errorf("worker %d repeats operation %d: %w", p.op.g, p.op.n, err)
 		}
-		if a.Found != p.there && (p.op.kind == say || p.op.kind == delegate) {
+		if a.Found != p.there && p.op.kind != narrow {
 			return fmt.Errorf("worker %d repeats operation %d: it was there: %t, the answer says %t", p.op.g, p.op.n, p.there, a.Found)
 		}
 		r.add(a)

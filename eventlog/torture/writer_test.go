@@ -61,9 +61,16 @@ func init() {
 				for n := 0; a.Count == 0 || n < a.Count; n++ {
 					o := sc.next()
 					open.RLock()
-					row, err := s.Row(o.session)
-					fail(err)
-					done, err := o.do(s, a.Plot, row.Head)
+					var done ack
+					var err error
+					if n == 0 { // a process before this one may have done it
+						done, err = sc.repeat(s, o)
+					} else {
+						var row eventlog.Row
+						row, err = s.Row(o.session)
+						fail(err)
+						done, err = o.do(s, a.Plot, row.Head)
+					}
 					if err != nil {
 						fail(fmt.Errorf("worker %d, operation %d: %w", o.g, o.n, err))
 					}
@@ -87,6 +94,33 @@ func init() {
 		wg.Wait()
 		fail(s.Close())
 	}
+}
+
+// repeat does the script's latest operation, which may have been done before
+// by somebody who never heard of it. Only a switch has to look first: it is
+// what its caller sets now, so twice is twice.
+func (s *script) repeat(store *eventlog.Store, o *op) (ack, error) {
+	row, err := store.Row(o.session)
+	if err != nil {
+		return ack{}, err
+	}
+	before, switches := row.Head, 0
+	err = store.Replay(ctx, o.session, false, func(ev *eventlog.Event) error {
+		switch {
+		case ev.ID == s.eventID(o.g, o.n, 0):
+			before = ev.Seq - 1
+		case ev.Type == eventlog.TypeSandboxMode:
+			switches++
+		}
+		return nil
+	})
+	if err != nil {
+		return ack{}, err
+	}
+	if o.kind == change && !o.refused && switches == s.members[0].counts[eventlog.TypeSandboxMode] {
+		return ack{G: o.g, N: o.n, Found: true}, nil
+	}
+	return o.do(store, s.plot, before)
 }
 
 // isFailure tells what a process says when it gives up from an acknowledgement.
