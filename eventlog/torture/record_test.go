@@ -49,6 +49,15 @@ func (r *record) add(a ack) {
 	}
 }
 
+// clone is an independent copy.
+func (r *record) clone() *record {
+	c := &record{plot: r.plot, acked: slices.Clone(r.acked), acks: map[uuid.UUID][]at{}}
+	for id, list := range r.acks {
+		c.acks[id] = slices.Clone(list)
+	}
+	return c
+}
+
 // pending is what a store holds of the operations that nobody acknowledged.
 type pending struct {
 	*script // up to the operation

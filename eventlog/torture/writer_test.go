@@ -19,6 +19,8 @@ type assignment struct {
 	From  []int // by worker: the operation to begin with
 	Count int   // operations each worker does; 0: without end
 	Cycle bool  // close and open the store now and then
+
+	Linger bool // long enough for the index to be written by its timer
 }
 
 const assignmentVar = "CHILDLOG_TORTURE_ASSIGNMENT"
