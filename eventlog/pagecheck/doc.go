@@ -52,13 +52,14 @@
 // time. A single flipped bit in a count is therefore found on every page that is
 // read, including a count that got smaller.
 //
-// Inspect does not read the leaf pages of the buckets, except for the first 32
-// bytes of some: the first and the last leaf of a bucket, the leaf in front of a
-// run of free pages, and a few leaves with the longest overflow. The second makes
-// a free page inside a leaf's overflow visible, so that every single flipped bit
-// in a freelist entry is found. The third shows pages that no bucket has any more.
-// How deep a bucket is, and so which pages are leaves, is read off its left and
-// its right edge, because all leaves of a bbolt bucket are equally deep.
+// Inspect does not read the leaf pages of the buckets, except for the last one,
+// to which whoever appends adds, and the first 32 bytes of some: the first leaf
+// of a bucket, the leaf in front of a run of free pages, and a few leaves with
+// the longest overflow. The second makes a free page inside a leaf's overflow
+// visible, so that every single flipped bit in a freelist entry is found. The
+// third shows pages that no bucket has any more. How deep a bucket is, and so
+// which pages are leaves, is read off its left and its right edge, because all
+// leaves of a bbolt bucket are equally deep.
 //
 // InspectAll reads every leaf, including those of nested buckets, and finds all
 // pages that are neither in use nor free.
@@ -72,7 +73,7 @@
 //     at the end of the page are zero.
 //   - Pages that are whole but old: a write that never reached the disk and left
 //     a page of an earlier transaction in its place, with keys in bounds.
-//   - By Inspect: damage inside leaf pages, and a branch entry that names an
+//   - By Inspect: damage inside leaf pages but the last of a bucket, and a branch entry that names an
 //     overflow page of a leaf instead of a leaf. A bucket element that names a
 //     page further down in its own bucket is found if the pages cut off that way
 //     do not all look like overflow of others.

@@ -14,9 +14,9 @@ const maxNameBytes = 4 << 20
 // Inspect checks everything that a wrong write could follow from: the meta
 // pages, the freelist, all branch pages, and that no page in use is listed as
 // free. The pages of the root bucket are read; of the other buckets only the
-// branches are, and the leaves are known by their ids (see the package comment
-// for the exceptions). It reads each branch page once, and 32 bytes for each run
-// of free pages that follows a leaf. size is the size of the file in bytes.
+// branches and the last leaf are, and the leaves are known by their ids (see the
+// package comment for the exceptions). It reads each of those pages once, and 32
+// bytes for each run of free pages that follows a leaf. size is the size of the file in bytes.
 //
 // When nothing is wrong but pages are left over that cannot belong to the buckets
 // it saw, Inspect goes on as [InspectAll]. Then a bucket lost pages, or there are

@@ -12,7 +12,10 @@ type tree struct {
 	// height is the depth of the leaves below the bucket's root. All leaves of
 	// a bucket are equally deep, as bbolt splits and merges pages at one level.
 	height int
-	// byID: pages at height are leaves and are not read.
+	// byID: pages at height are leaves and are not read, except for the last: a
+	// key that is put at the end goes there. bbolt searches and sorts by the keys
+	// that it finds, so one that is out of order hides what is put behind it, and
+	// makes it free pages that are in use.
 	byID bool
 	// leaf gets each leaf that is read, after its own checks. The page is valid
 	// until leaf returns or loads another.
@@ -51,10 +54,10 @@ func (in *inspector) visit(t *tree, at ref) error {
 	if !in.claim(at) {
 		return nil
 	}
-	if t.byID && at.depth == t.height {
+	if t.byID && at.depth == t.height && !at.right {
 		in.rep.Leaves++
 		in.leaves.add(at.id)
-		if at.left || at.right {
+		if at.left {
 			in.peekLeaf(at.id)
 		}
 		return nil
