@@ -1,0 +1,270 @@
+package torture_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"childlog/eventlog"
+	"childlog/materialize"
+	"childlog/policy"
+	"childlog/replay"
+	"childlog/snapshot"
+)
+
+// smallDisk mounts a file system of its own, of so many bytes.
+func smallDisk(t *testing.T, bytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
+		t.Skipf("no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	return dir
+}
+
+// ballast takes all room that is left, but for some bytes.
+func ballast(t *testing.T, dir string, spare int) (release func()) {
+	t.Helper()
+	var fs unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &fs))
+	path := filepath.Join(dir, "ballast")
+	err := os.WriteFile(path, make([]byte, max(0, int(fs.Bavail)*int(fs.Bsize)-spare)), 0o600)
+	require.True(t, err == nil || errors.Is(err, unix.ENOSPC), "%v", err)
+	return func() { require.NoError(t, os.Remove(path)) }
+}
+
+// fill appends to a session until there is no room, and returns the head. Size
+// is that of the contents; 0: events without one.
+func fill(t *testing.T, s *eventlog.Store, id uuid.UUID, size int) (head uint64) {
+	t.Helper()
+	p := plot{Seed: 1}
+	for n := range 100_000 {
+		row, err := s.Row(id)
+		require.NoError(t, err)
+		ev := eventlog.NewEvent{Type: "plugin/note"}
+		if size > 0 {
+			ev.Media, ev.Content = eventlog.MediaOctets, p.content(0, n, 0, size|1)
+		}
+		_, err = s.Append(ctx, eventlog.Batch{Session: id, Expect: eventlog.At(row.Head), Events: []eventlog.NewEvent{ev}})
+		if err == nil {
+			continue
+		}
+		require.NoError(t, countUnless(err, eventlog.ErrNoSpace))
+		require.NotErrorIs(t, err, eventlog.ErrOutcomeUnknown)
+		after, err := s.Row(id)
+		require.NoError(t, err)
+		require.Equal(t, row.Head, after.Head, "the refused append left nothing")
+		return row.Head
+	}
+	t.Fatal("the disk is never full")
+	return 0
+}
+
+// countUnless counts an error that is not the expected one.
+func countUnless(err, want error) error {
+	if errors.Is(err, want) {
+		return nil
+	}
+	return count(err)
+}
+
+// TestCase24_FullDisk: appends and delegations fail with ErrNoSpace and leave
+// nothing; policies are read all the while; when there is room again the same
+// handle goes on with the next seq. Again and again, so that it also happens
+// while the file grows and while it doesn't.
+func TestCase24_FullDisk(t *testing.T) {
+	disk := smallDisk(t, 24<<20)
+	dir := filepath.Join(disk, "store")
+	r := newPlot(t, dir, plot{Seed: 800, Workers: 1})
+	s, err := eventlog.Open(ctx, dir, eventlog.Options{})
+	require.NoError(t, err)
+	id := r.session(0, 0)
+	for round := range scale(4, 40) {
+		tally.rounds.Add(1)
+		release := ballast(t, disk, 100_000*(round%5))
+		head := fill(t, s, id, []int{200, 5000, 60_000}[round%3])
+		_, err := materialize.Root(ctx, s, materialize.RootRequest{Label: string(make([]byte, 4000))})
+		require.NoError(t, countUnless(err, eventlog.ErrNoSpace))
+		before, err := s.Row(id)
+		require.NoError(t, err)
+		tree := answers(s, []uuid.UUID{id})
+		for key, text := range tree {
+			require.NotEqual(t, "error", text, key)
+		}
+		release()
+		res, err := s.Append(ctx, eventlog.Batch{Session: id, Expect: eventlog.At(head), Events: []eventlog.NewEvent{{Type: "plugin/note"}}})
+		require.NoError(t, count(err), "round %d: there is room again, no restart is needed", round)
+		require.Equal(t, before.Head+1, res.LastSeq)
+		tally.acked.Add(int64(head))
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, count(sound(dir)))
+}
+
+// TestCase24_FullDiskUnderTheIndex: the index can't be written while the disk
+// is full. Appends don't wait for it, nothing is lost, and it catches up.
+func TestCase24_FullDiskUnderTheIndex(t *testing.T) {
+	disk := smallDisk(t, 32<<20)
+	dir := filepath.Join(disk, "store")
+	r := newPlot(t, dir, plot{Seed: 801, Workers: 1})
+	s, err := eventlog.Open(ctx, dir, eventlog.Options{})
+	require.NoError(t, err)
+	id := r.session(0, 0)
+	appended := uint64(1)
+	row, err := s.Row(id)
+	require.NoError(t, err)
+	appended = row.Head
+	release := ballast(t, disk, 300_000)
+	for range scale(40, 400) {
+		head := fill(t, s, id, 200)
+		require.GreaterOrEqual(t, head, appended)
+		appended = head
+		time.Sleep(20 * time.Millisecond) // past the timer of the index
+	}
+	release()
+	for range 100 {
+		if _, err := s.Append(ctx, eventlog.Batch{Session: id, Expect: eventlog.Any(), Events: []eventlog.NewEvent{{Type: "plugin/note"}}}); err != nil {
+			require.NoError(t, count(err))
+		}
+	}
+	require.NoError(t, count(s.Close()), "the index is written at the end")
+	require.NoError(t, count(reindexed(dir)))
+}
+
+func init() {
+	// Appends under a limit of the file's size that the kernel enforces, in
+	// the middle of a commit or of a flush of the index, and goes on when it is gone.
+	roles["limited"] = func() {
+		a := assigned()
+		signal.Ignore(syscall.SIGXFSZ)
+		s, err := eventlog.Open(ctx, a.Dir, eventlog.Options{})
+		fail(err)
+		sc := a.Plot.script(0)
+		for range a.From[0] {
+			sc.next()
+		}
+		var limit unix.Rlimit
+		fail(unix.Getrlimit(unix.RLIMIT_FSIZE, &limit))
+		free := limit
+		refused := 0
+		for range a.Count {
+			o := sc.next()
+			row, err := s.Row(o.session)
+			fail(err)
+			limit.Cur = 16<<10 + rand.Uint64N(400<<10)
+			fail(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+			done, err := o.do(s, a.Plot, row.Head)
+			fail(unix.Setrlimit(unix.RLIMIT_FSIZE, &free))
+			if errors.Is(err, eventlog.ErrNoSpace) {
+				refused++
+				done, err = o.do(s, a.Plot, row.Head)
+			}
+			fail(err)
+			sayLine(done)
+		}
+		fail(s.Close())
+		fmt.Println("refused", refused)
+	}
+}
+
+// TestCase24_FileSizeLimits: each operation of a script meets a limit somewhere
+// in the file. It is done, or refused and then done without a restart.
+func TestCase24_FileSizeLimits(t *testing.T) {
+	refused := 0
+	for n := range scale(2, 20) {
+		dir := filepath.Join(fastDir(t), "store")
+		r := newPlot(t, dir, plot{Seed: uint32(810 + n), Workers: 1, Small: true})
+		h := startHelper(t, "limited", assignment{Plot: r.plot, Dir: dir, From: r.acked, Count: 80}.env())
+		for {
+			text, err := h.line()
+			require.NoError(t, count(err), h.stderr.String())
+			require.False(t, isFailure(text), text)
+			var n int
+			if _, err := fmt.Sscanf(text, "refused %d", &n); err == nil {
+				refused += n
+				break
+			}
+			require.NoError(t, r.note(text))
+		}
+		require.NoError(t, h.cmd.Wait())
+		require.NoError(t, count(r.settle(dir, eventlog.Options{})), "seed %d", r.Seed)
+	}
+	require.Positive(t, refused, "the limit was met")
+	tally.faults.Add(int64(refused))
+}
+
+// TestCase24_MaxSize: at the largest size of the store ordinary appends are
+// refused for want of space, whatever their kind, and nothing is lost.
+func TestCase24_MaxSize(t *testing.T) {
+	dir := filepath.Join(fastDir(t), "store")
+	r := newPlot(t, dir, plot{Seed: 830, Workers: 1})
+	id := r.session(0, 0)
+	const limit = 2 << 20
+	s, err := eventlog.Open(ctx, dir, eventlog.Options{MaxSize: limit})
+	require.NoError(t, err)
+	head := fill(t, s, id, 5000)
+	_, err = replay.Narrow(ctx, s, replay.Narrowing{Session: id, Sandbox: &policy.Setting{Mode: policy.ReadOnly}, Reason: string(make([]byte, 60_000))})
+	require.NoError(t, countUnless(err, eventlog.ErrNoSpace))
+	info, err := os.Stat(filepath.Join(dir, "store.db"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, info.Size(), int64(limit))
+	require.NoError(t, s.Close())
+	s, err = eventlog.Open(ctx, dir, eventlog.Options{MaxSize: 2 * limit})
+	require.NoError(t, err)
+	res, err := s.Append(ctx, eventlog.Batch{Session: id, Expect: eventlog.At(head), Events: []eventlog.NewEvent{{Type: "plugin/note"}}})
+	require.NoError(t, err)
+	require.Equal(t, head+1, res.LastSeq)
+	require.NoError(t, s.Close())
+	require.NoError(t, count(sound(dir)))
+}
+
+// TestMaxSizeKeepsAReserve: where ordinary appends are refused at the largest
+// size, what ends something still goes in: the end of a turn, a settlement with
+// the end of its activation, a closing.
+func TestMaxSizeKeepsAReserve(t *testing.T) {
+	dir := filepath.Join(fastDir(t), "store")
+	r := newPlot(t, dir, plot{Seed: 831, Workers: 1})
+	s, err := eventlog.Open(ctx, dir, eventlog.Options{MaxSize: 2 << 20})
+	require.NoError(t, err)
+	defer s.Close()
+	root := r.session(0, 0)
+	child, err := materialize.Delegate(ctx, s, root, snapshot.Options{}, materialize.Request{})
+	require.NoError(t, err)
+	active, err := replay.Activate(ctx, s, child.ID, replay.AsOperator())
+	require.NoError(t, err)
+	turn, err := eventlog.MakeFacts(map[string]any{"turn": 1})
+	require.NoError(t, err)
+	inTurn := func(typ string) error {
+		_, err := s.Append(ctx, eventlog.Batch{Session: child.ID, Expect: eventlog.Any(), Epoch: active.Epoch, Events: []eventlog.NewEvent{{Type: typ, Facts: turn}}})
+		return err
+	}
+	require.NoError(t, inTurn(eventlog.TypeTurnStart))
+	fill(t, s, root, 5000)
+	head := fill(t, s, root, 0) // to the last page
+	for _, end := range []struct {
+		name string
+		do   func() error
+	}{
+		{"turn/end", func() error { return inTurn(eventlog.TypeTurnEnd) }},
+		{"settle", func() error { _, err := replay.Settle(ctx, s, child.ID, active.Epoch, "completed"); return err }},
+		{"close", func() error { _, err := replay.Close(ctx, s, child.ID); return err }},
+	} {
+		if err := end.do(); errors.Is(err, eventlog.ErrNoSpace) {
+			t.Skipf("the store has no reserve yet: %s: %v", end.name, err)
+		} else {
+			require.NoError(t, count(err), end.name)
+		}
+	}
+	require.Equal(t, head, fill(t, s, root, 0), "the reserve is not for others")
+}
