@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmihailenco/msgpack/v5"
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 
 	"childlog/eventlog/pagecheck"
 )
@@ -31,9 +30,11 @@ import (
 // key, the cover counts the rows of each bucket, and before the first answer
 // that rests on a row being absent the whole index is verified against both.
 type index struct {
-	db   *bolt.DB
-	once sync.Once
-	bad  atomic.Pointer[error] // what verifying found
+	db    *bolt.DB
+	file  *os.File
+	guard guard
+	once  sync.Once
+	bad   atomic.Pointer[error] // what verifying found
 }
 
 // verifyAtOpen is up to which size in bytes an index is verified at open, a few
@@ -84,7 +85,11 @@ func openIndex(dir string, readOnly bool) (*index, error) {
 	}
 	ix := new(index)
 	err := protect("index", func() (err error) { // bbolt asserts what a damaged freelist says
-		ix.db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: readOnly, Timeout: time.Second, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapReservation(readOnly)})
+		ix.db, err = bolt.Open(path, 0o600, &bolt.Options{ReadOnly: readOnly, Timeout: time.Second, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapReservation(readOnly),
+			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+				ix.file, err = os.OpenFile(name, flag, mode)
+				return ix.file, err
+			}})
 		return err
 	})
 	if err != nil {
@@ -126,7 +131,7 @@ func (ix *index) close() error {
 	if ix == nil {
 		return nil
 	}
-	return protect("index", ix.db.Close)
+	return ix.guard.close(ix.db, ix.file, "index")
 }
 
 // A sealed value ends in a CRC over its key and itself.
@@ -217,12 +222,9 @@ func readCover(tx *bolt.Tx) (c cover, ok bool, err error) {
 // view runs fn in a short read transaction. All it can fail with is damage, or
 // that the store was closed.
 func (ix *index) view(fn func(*bolt.Tx) error) error {
-	err := protect("index", func() error { return ix.db.View(fn) })
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, berrors.ErrDatabaseNotOpen):
-		return ErrStoreClosed
+	err := ix.guard.view(ix.db, "index", fn)
+	if err == nil || errors.Is(err, ErrStoreClosed) {
+		return err
 	}
 	return fmt.Errorf("%w: %w", errIndex, err)
 }

@@ -124,49 +124,47 @@ func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []
 
 // flush writes a consistent cut of the overlay and what it covers.
 func (ix *index) flush(cut *changes, c cover) error {
-	return protect("index", func() error {
-		return ix.db.Update(func(tx *bolt.Tx) error {
-			was, _, err := readCover(tx)
+	return ix.guard.update(ix.db, "index", func(tx *bolt.Tx) error {
+		was, _, err := readCover(tx)
+		if err != nil {
+			return err
+		}
+		c.Counts = was.Counts
+		var w [len(indexBuckets)]indexWriter
+		for i, name := range indexBuckets {
+			b, err := tx.CreateBucketIfNotExists(name)
 			if err != nil {
 				return err
 			}
-			c.Counts = was.Counts
-			var w [len(indexBuckets)]indexWriter
-			for i, name := range indexBuckets {
-				b, err := tx.CreateBucketIfNotExists(name)
-				if err != nil {
-					return err
-				}
-				w[i] = indexWriter{b, &c.Counts[i]}
+			w[i] = indexWriter{b, &c.Counts[i]}
+		}
+		rows, pos, names, links := w[0], w[1], w[2], w[3]
+		for _, id := range sortedIDs(cut.rows) { // in key order: neighbours share pages
+			e := cut.rows[id]
+			if err := flushPositions(pos, e); err != nil {
+				return err
 			}
-			rows, pos, names, links := w[0], w[1], w[2], w[3]
-			for _, id := range sortedIDs(cut.rows) { // in key order: neighbours share pages
-				e := cut.rows[id]
-				if err := flushPositions(pos, e); err != nil {
-					return err
-				}
-				v, err := msgpack.Marshal(&e.row)
-				if err != nil {
-					return err
-				}
-				if err := rows.put(id[:], seal(id[:], v)); err != nil {
-					return err
-				}
+			v, err := msgpack.Marshal(&e.row)
+			if err != nil {
+				return err
 			}
-			for n, id := range cut.names {
-				key := nameRow(n)
-				if err := names.put(key, seal(key, slices.Clone(id[:]))); err != nil {
-					return err
-				}
+			if err := rows.put(id[:], seal(id[:], v)); err != nil {
+				return err
 			}
-			for k, l := range cut.links {
-				key := linkRow(k)
-				if err := links.put(key, seal(key, appendUvarint(nil, l.Consumed))); err != nil {
-					return err
-				}
+		}
+		for n, id := range cut.names {
+			key := nameRow(n)
+			if err := names.put(key, seal(key, slices.Clone(id[:]))); err != nil {
+				return err
 			}
-			return writeCover(tx, c)
-		})
+		}
+		for k, l := range cut.links {
+			key := linkRow(k)
+			if err := links.put(key, seal(key, appendUvarint(nil, l.Consumed))); err != nil {
+				return err
+			}
+		}
+		return writeCover(tx, c)
 	})
 }
 

@@ -50,7 +50,7 @@ type journal struct {
 	pageSize int
 	damage   error // what the pages say, if a reader was let in all the same
 	oneMeta  bool  // one of the two meta pages is invalid
-	poisoned atomic.Pointer[error]
+	guard    guard
 	room     atomic.Int64 // see measureRoom
 }
 
@@ -170,43 +170,11 @@ func (j *journal) close() error {
 	if j == nil {
 		return nil
 	}
-	if j.poisoned.Load() != nil {
-		return j.file.Close()
-	}
-	return protect("store.db", j.db.Close)
-}
-
-// begin starts a transaction inside of protect. bbolt holds its locks while it
-// reads the meta pages, so a fault there (the disk is gone, the file was cut)
-// would make every later call wait for ever: the handle is poisoned instead.
-func (j *journal) begin(writable bool) (*bolt.Tx, error) {
-	if p := j.poisoned.Load(); p != nil {
-		return nil, *p
-	}
-	begun := false
-	defer func() {
-		if !begun {
-			err := error(&CorruptError{Reason: "store.db: the file can't be read any more; open the store again"})
-			j.poisoned.Store(&err)
-		}
-	}()
-	tx, err := j.db.Begin(writable)
-	begun = true
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		err = ErrStoreClosed
-	}
-	return tx, err
+	return j.guard.close(j.db, j.file, "store.db")
 }
 
 func (j *journal) view(fn func(*bolt.Tx) error) error {
-	return protect("store.db", func() error {
-		tx, err := j.begin(false)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		return fn(tx)
-	})
+	return j.guard.view(j.db, "store.db", fn)
 }
 
 // getCopy returns a copy of a value, nil if there is none. Damage in the pages
@@ -259,8 +227,8 @@ const (
 func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
 	var before, txid int
 	committing := false
-	err := protect("store.db", func() error {
-		tx, err := j.begin(true)
+	err := j.guard.writing("store.db", func() error {
+		tx, err := j.guard.begin(j.db, "store.db", true)
 		if err != nil {
 			return err
 		}
