@@ -73,6 +73,8 @@ type inspector struct {
 	tables     [maxLevels]table
 	small      [headerSize + elementSize]byte
 
+	pageStart uint64 // problems.total before the page in visit was read
+
 	// Of the bucket with this name an inline page is kept.
 	wanted     []byte
 	wantedPage inlinePage
@@ -197,7 +199,7 @@ func (in *inspector) collect(_ ref, p page, t *table) error {
 			Name: bytes.Clone(name), Root: h.root, Sequence: h.sequence, Inline: h.root == 0,
 		})
 		if h.root == 0 && in.wantedPage.page == 0 && bytes.Equal(name, in.wanted) {
-			in.wantedPage = inlinePage{page: p.id, table: inl}
+			in.wantedPage = inlinePage{page: p.id, table: inl, base: int64(p.id*in.src.pageSize + e.start + e.ksize + bucketHeaderSize)}
 			in.wantedPage.table.buf = bytes.Clone(inl.buf)
 		}
 	}
@@ -208,6 +210,7 @@ func (in *inspector) collect(_ ref, p page, t *table) error {
 type inlinePage struct {
 	page  uint64
 	table table
+	base  int64 // of the table in the file
 }
 
 // bucket checks a bucket's value, and for an inline bucket its page, which it

@@ -176,6 +176,9 @@ func (p *problems) add(page uint64, kind Kind, format string, args ...any) {
 	p.list = append(p.list, Problem{Page: page, Kind: kind, Detail: fmt.Sprintf(format, args...)})
 }
 
+// total counts all problems, listed or not.
+func (p *problems) total() uint64 { return uint64(len(p.list)) + p.dropped }
+
 // done returns the list, closed with a KindMore entry if it is not complete.
 func (p *problems) done() []Problem {
 	if p.dropped == 0 {

@@ -66,6 +66,7 @@ func (in *inspector) visit(t *tree, at ref) error {
 		in.probs.add(at.id, KindTooDeep, "%d branches lead to the page, want at most %d", at.level, maxLevels)
 		return nil
 	}
+	in.pageStart = in.probs.total()
 	p, ok := in.load(at)
 	if !ok {
 		return nil
