@@ -232,6 +232,9 @@ func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.
 				return err
 			}
 		}
+		if e == nil && f.first == 1 && isMark(raw) { // a log that lost its beginning
+			e = &entry{row: Row{Session: f.session}}
+		}
 		if e != nil && e.row.Head+1 == f.first {
 			clone := *e
 			clone.row.damage(f.first, f.first, fmt.Sprintf("frame at position %d is damaged", position))

@@ -40,6 +40,10 @@ type SalvageReport struct {
 	Damaged      []SessionLoss   `json:"damaged_sessions"`
 	InDoubt      uint64          `json:"sessions_in_doubt"` // whole as far as is known, but a frame of nobody lies behind their last one
 
+	// RulesInDoubt: the operator's rules may have been lost, or some of them.
+	// They hold for every session, so nothing can be decided in the new store.
+	RulesInDoubt bool `json:"rules_in_doubt"`
+
 	// TailDoubt says why frames may be missing behind the last one, "" if none
 	// can be. Then no session's policy can be read in the new store.
 	TailDoubt string         `json:"tail_doubt"`
@@ -153,7 +157,7 @@ func (r *SalvageReport) settle() {
 	for i := range r.Damaged {
 		r.LostContents += r.Damaged[i].Count
 	}
-	r.Complete = r.LostFrames == 0 && r.LostContents == 0 && len(r.Damaged) == 0 && r.TailDoubt == "" && r.InDoubt == 0 && r.IdentityFrom != identityNew
+	r.Complete = r.LostFrames == 0 && r.LostContents == 0 && len(r.Damaged) == 0 && r.TailDoubt == "" && r.InDoubt == 0 && !r.RulesInDoubt && r.IdentityFrom != identityNew
 }
 
 func newSalvageReport() *SalvageReport {

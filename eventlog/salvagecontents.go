@@ -36,13 +36,21 @@ func (s *salvager) addStaleChunks(l pagecheck.Leaf) int {
 
 func findChunks(list []foundChunk, l pagecheck.Leaf) ([]foundChunk, int) {
 	n := 0
-	for _, e := range l.Entries {
-		if len(e.Key) != contentKeyLen || !soundChunk(e.Value) {
-			continue
+	add := func(key, value []byte, offset int64) {
+		if len(key) != contentKeyLen || !soundChunk(value) {
+			return
 		}
 		n++
-		list = append(list, foundChunk{position: binary.BigEndian.Uint64(e.Key), index: binary.BigEndian.Uint32(e.Key[8:]),
-			chunk: binary.BigEndian.Uint32(e.Key[12:]), offset: uint64(e.Offset), size: uint32(len(e.Value))})
+		list = append(list, foundChunk{position: binary.BigEndian.Uint64(key), index: binary.BigEndian.Uint32(key[8:]),
+			chunk: binary.BigEndian.Uint32(key[12:]), offset: uint64(offset), size: uint32(len(value))})
+	}
+	for _, e := range l.Entries {
+		add(e.Key, e.Value, e.Offset)
+	}
+	for _, g := range l.Gaps { // a chunk does not say how long it is; two neighbours do
+		if g.Count == 1 && !g.Last && len(g.Bytes) > contentKeyLen {
+			add(g.Bytes[:contentKeyLen], g.Bytes[contentKeyLen:], g.Offset+contentKeyLen)
+		}
 	}
 	return list, n
 }

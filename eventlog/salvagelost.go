@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"container/heap"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -67,6 +68,9 @@ func (s *salvager) nameByChain(lost []LostPositions) {
 		if slices.ContainsFunc(satisfied[g.session], func(p uint64) bool { return p < g.before && (!g.has || p > g.after) }) {
 			continue // a frame that is named already may be all of it
 		}
+		if t, _ := slices.BinarySearchFunc(s.tombs, g.after, func(t foundTomb, p uint64) int { return cmpUint(t.position, p) }); t < len(s.tombs) && s.tombs[t].position < g.before {
+			continue // what is missing may have been purged
+		}
 		from := 0
 		if g.has {
 			from, _ = slices.BinarySearch(free, g.after+1)
@@ -114,13 +118,7 @@ func (s *salvager) match(spans []span, free []uint64) {
 		}
 		names[free[at]] = lostName{sp.gap.session, sp.gap.from, "chain"}
 	}
-	for p, n := range names {
-		// A log that lacks its beginning is not known yet to a reader who comes to
-		// the position: there the name would not be understood.
-		if n.first > 1 {
-			s.named[p] = n
-		}
-	}
+	maps.Copy(s.named, names)
 }
 
 // spanHeap gives the span that ends first.
@@ -194,4 +192,6 @@ func (s *salvager) stateLoss(lost []LostPositions) {
 		}
 	}
 	rep.Sessions = uint64(len(s.logs))
+	own := s.logs[StoreSession]
+	rep.RulesInDoubt = rep.TailDoubt != "" || own == nil && anybody || own != nil && (len(own.lost) > 0 || own.odd || anybody && own.lastPos < nobody)
 }

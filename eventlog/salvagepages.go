@@ -187,20 +187,33 @@ type leafFrame struct {
 // how many entries were sound frames.
 func (s *salvager) addFrames(l pagecheck.Leaf, from origin) (n int) {
 	list := s.leafFrames[:0]
-	for _, e := range l.Entries {
-		if len(e.Key) != 8 {
-			continue
-		}
-		it := leafFrame{index: e.Index, raw: e.Value}
-		it.position = binary.BigEndian.Uint64(e.Key)
-		if _, err := decodeFrame(e.Value); err == nil {
+	add := func(key, value []byte, offset int64, index int) {
+		it := leafFrame{index: index, raw: value}
+		it.position = binary.BigEndian.Uint64(key)
+		if _, err := decodeFrame(value); err == nil {
 			it.intact = true
-			it.size, it.crc = uint32(len(e.Value)), crcOf(e.Value)
-			it.place = uint64(from)<<56 | uint64(e.Offset)
+			it.size, it.crc = uint32(len(value)), crcOf(value)
+			it.place = uint64(from)<<56 | uint64(offset)
 			n++
 		}
 		list = append(list, it)
 	}
+	for _, e := range l.Entries {
+		if len(e.Key) == 8 {
+			add(e.Key, e.Value, e.Offset, e.Index)
+		}
+	}
+	for _, g := range l.Gaps { // a frame says itself how long it is
+		for i, rest, at := 0, g.Bytes, g.Offset; i < g.Count; i++ {
+			raw := leadingFrame(rest)
+			if raw == nil {
+				break
+			}
+			add(rest[:8], raw, at+8, g.Index+i)
+			rest, at = rest[8+len(raw):], at+8+int64(len(raw))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b leafFrame) int { return a.index - b.index })
 	s.leafFrames = list
 	if n == 0 && from != fromTree {
 		return 0
@@ -222,6 +235,22 @@ func (s *salvager) addFrames(l pagecheck.Leaf, from origin) (n int) {
 		}
 	}
 	return n
+}
+
+// leadingFrame returns the frame that follows the key at the start of b, if its
+// length and its checksum say that there is one.
+func leadingFrame(b []byte) []byte {
+	if len(b) < 8+frameHead || string(b[8:8+len(frameMagic)]) != frameMagic {
+		return nil
+	}
+	n := frameHead + int(binary.LittleEndian.Uint32(b[8+len(frameMagic):]))
+	if n > maxFrame+frameHead || 8+n > len(b) {
+		return nil
+	}
+	if _, err := decodeFrame(b[8 : 8+n]); err != nil {
+		return nil
+	}
+	return b[8 : 8+n]
 }
 
 // addFrame keeps a frame of the tree. Of others it keeps what the tree has not.

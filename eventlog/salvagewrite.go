@@ -33,6 +33,12 @@ func appendMark(b []byte, n lostName) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
+// isMark tells a mark from a damaged frame.
+func isMark(raw []byte) bool {
+	n := len(raw) - 4
+	return n > frameHead && string(raw[:len(markMagic)]) == markMagic && binary.LittleEndian.Uint32(raw[n:]) == crc32.Checksum(raw[:n], castagnoli)
+}
+
 const (
 	salvageFile  = "SALVAGE.json"
 	stageWriting = "writing"

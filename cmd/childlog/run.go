@@ -122,6 +122,7 @@ func (a *app) commands() []*cobra.Command {
 		newInitCmd(a),
 		newStatsCmd(a),
 		newReindexCmd(a),
+		newSalvageCmd(a),
 		newDemoCmd(a),
 	}
 }

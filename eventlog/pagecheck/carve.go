@@ -23,6 +23,18 @@ type Leaf struct {
 	// range that the branches above give to it. CarveLeaf knows no branches.
 	Sound   bool
 	Entries []Entry
+	// Gaps are the data of elements that do not line up: keys and values as the
+	// page packs them. Whoever knows their form can tell them apart.
+	Gaps []Gap
+}
+
+// Gap is the data of elements Index to Index+Count-1 of a page. Behind the last
+// element of the page may be zeros that belong to none.
+type Gap struct {
+	Index, Count int
+	Bytes        []byte
+	Offset       int64 // of the bytes in the file
+	Last         bool  // the page ends with it
 }
 
 // WalkLeaves is [Walk] by leaf pages. The leaf is valid until fn returns. A
@@ -49,13 +61,14 @@ func WalkLeaves(ctx context.Context, r io.ReaderAt, size int64, bucket []byte, f
 		}
 		if b.Inline {
 			w := in.wantedPage
-			err = fn(Leaf{Page: w.page, Pages: 1, Sound: rootSound, Entries: w.table.entries(nil, w.base)})
+			err = fn(Leaf{Page: w.page, Pages: 1, Sound: rootSound, Entries: w.table.entries(nil, w.base, 0), Gaps: w.table.gaps(w.base)})
 			break
 		}
 		var list []Entry
 		t := &tree{height: unknownHeight, leaf: func(at ref, p page, t *table) error {
-			list = t.entries(list[:0], int64(p.id*in.src.pageSize))
-			return fn(Leaf{Page: p.id, Pages: uint64(len(p.buf)) / in.src.pageSize, Sound: in.probs.total() == in.pageStart, Entries: list})
+			base := int64(p.id * in.src.pageSize)
+			list = t.entries(list[:0], base, 0)
+			return fn(Leaf{Page: p.id, Pages: uint64(len(p.buf)) / in.src.pageSize, Sound: in.probs.total() == in.pageStart, Entries: list, Gaps: t.gaps(base)})
 		}}
 		err = in.visit(t, b.top())
 		break
@@ -63,15 +76,41 @@ func WalkLeaves(ctx context.Context, r io.ReaderAt, size int64, bucket []byte, f
 	return in.probs.done(), err
 }
 
-// entries lists the elements that can be relied on and are no buckets. base is
-// the place of the table's first byte in the file.
-func (t *table) entries(list []Entry, base int64) []Entry {
+// entries lists the elements that can be relied on and have these flags. base
+// is the place of the table's first byte in the file.
+func (t *table) entries(list []Entry, base int64, flags uint32) []Entry {
 	for i := range t.n {
-		if e, ok := t.element(i); ok && e.flags&elementBucket == 0 {
+		if e, ok := t.element(i); ok && e.flags == flags {
 			list = append(list, Entry{Key: t.key(e), Value: t.value(e), Offset: base + int64(e.start+e.ksize), Index: i})
 		}
 	}
 	return list
+}
+
+// gaps lists what lies between the elements that can be relied on.
+func (t *table) gaps(base int64) (gaps []Gap) {
+	if t.whole {
+		return nil
+	}
+	from := t.dataStart()
+	for i := 0; i < t.n; {
+		if e, ok := t.element(i); ok {
+			from, i = e.end(), i+1
+			continue
+		}
+		k, to := i+1, uint64(len(t.buf))
+		for ; k < t.n; k++ {
+			if e, ok := t.element(k); ok {
+				to = e.start
+				break
+			}
+		}
+		if from < to && to <= uint64(len(t.buf)) {
+			gaps = append(gaps, Gap{Index: i, Count: k - i, Bytes: t.buf[from:to], Offset: base + int64(from), Last: k == t.n})
+		}
+		i = k
+	}
+	return gaps
 }
 
 // Carver reads single pages of a file, whatever else is wrong with it. It is
@@ -158,17 +197,12 @@ func (c *Carver) leaf(id uint64, flags uint32) (leaf Leaf, ok bool, err error) {
 		t, _ = newTable(c.buf, uint16(t.n), true, false)
 	}
 	leaf.Sound = leaf.Sound && t.whole && leaf.Pages == uint64(h.overflow)+1
-	c.list = c.list[:0]
-	for i := range t.n {
-		e, ok := t.element(i)
-		if !ok || e.flags != flags {
-			leaf.Sound = false
-			continue
-		}
-		c.list = append(c.list, Entry{Key: t.key(e), Value: t.value(e), Offset: int64(id*ps + e.start + e.ksize), Index: i})
-	}
+	base := int64(id * ps)
+	c.list = t.entries(c.list[:0], base, flags)
+	leaf.Sound = leaf.Sound && len(c.list) == t.n
+	leaf.Gaps = t.gaps(base)
 	leaf.Entries = c.list
-	return leaf, len(c.list) > 0, nil
+	return leaf, len(leaf.Entries)+len(leaf.Gaps) > 0, nil
 }
 
 // Survey is [InspectAll] and says of each page whether it is in use, free or

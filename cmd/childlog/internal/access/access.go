@@ -89,6 +89,12 @@ func Reindex(ctx context.Context, p Place) (eventlog.Identity, eventlog.Stats, e
 	return id, stats, err
 }
 
+// Salvage saves what is left of the store into a new one at to.
+func Salvage(ctx context.Context, p Place, to string, o eventlog.SalvageOptions) (*eventlog.SalvageReport, error) {
+	o.Wait = max(p.Wait, readerGrace)
+	return eventlog.Salvage(ctx, p.Dir, to, o)
+}
+
 // Stats describes a store. Its own session is no agent, and is not counted
 // among the sessions; its events are.
 func Stats(s *eventlog.Store) (eventlog.Stats, error) {
