@@ -176,7 +176,8 @@ type salvager struct {
 	chunks       []foundChunk
 	tail         []foundFrame
 	tailChunks   []foundChunk
-	leafFrames   []leafFrame // scratch
+	leafFrames   []leafFrame     // scratch
+	journalPages map[uint64]bool // pages of the journal in which something is wrong
 	tombsSound   bool
 	journalSound bool
 	noContents   bool
@@ -235,7 +236,7 @@ func (s *salvager) findFrames() error {
 		}
 	}
 	if len(s.stale) > 0 {
-		if err := s.readLogs("reading frames", nil); err != nil {
+		if err := s.readLogs(stageFrames, nil); err != nil {
 			return err
 		}
 		if err := s.prove(); err != nil {
@@ -243,7 +244,7 @@ func (s *salvager) findFrames() error {
 		}
 	}
 	s.dropFound()
-	if err := s.readLogs("reading logs", s.content); err != nil {
+	if err := s.readLogs(stageLogs, s.content); err != nil {
 		return err
 	}
 	for i := range s.frames {
@@ -272,13 +273,23 @@ func (s *salvager) dropFound() {
 	clear(s.named)
 }
 
+// Stages that Progress is called with, and what they count.
+const (
+	stageTree    = "reading the tree"    // pages
+	stageCarving = "reading other pages" // pages
+	stageFrames  = "reading frames"      // frames
+	stageLogs    = "reading logs"        // frames
+	stageWriting = "writing"             // frames
+	stageCheck   = "checking"            // frames
+)
+
 func (s *salvager) progress(stage string, n uint64) {
 	if s.opts.Progress == nil {
 		return
 	}
 	if stage != s.stage {
 		s.stage, s.done, s.of = stage, 0, s.carver.Pages()
-		if strings.HasPrefix(stage, "reading frames") || strings.HasPrefix(stage, "reading logs") || stage == stageWriting {
+		if stage == stageFrames || stage == stageLogs || stage == stageWriting {
 			s.of = uint64(len(s.frames))
 		}
 	}

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -182,5 +181,3 @@ func TestCase26_SalvageOfFlippedBytes(t *testing.T) {
 	t.Logf("%d of %d salvages lost no event", whole, runs)
 	require.Greater(t, whole, runs/2)
 }
-
-var _ = bytes.Clone

@@ -63,17 +63,23 @@ type brokenFrame struct {
 func (s *salvager) readTree() error {
 	s.used = make([]uint64, s.carver.Pages()/64+1)
 	s.tombsSound = true
+	s.journalPages = map[uint64]bool{}
 	walk := func(bucket []byte, fn func(pagecheck.Leaf)) (sound bool, err error) {
 		problems, err := pagecheck.WalkLeaves(s.ctx, s.r, s.size, bucket, func(l pagecheck.Leaf) error {
 			for id := l.Page; id < l.Page+l.Pages; id++ {
 				s.used[id/64] |= 1 << (id % 64)
 			}
 			fn(l)
-			s.progress("reading the tree", l.Pages)
+			s.progress(stageTree, l.Pages)
 			return s.ctx.Err()
 		})
 		if isStop(err) {
 			return false, err
+		}
+		if bytes.Equal(bucket, bucketJournal) {
+			for _, p := range problems {
+				s.journalPages[p.Page] = true
+			}
 		}
 		return err == nil && !slices.ContainsFunc(problems, ofTheTree), nil
 	}
@@ -107,9 +113,16 @@ func (s *salvager) isUsed(id uint64) bool { return s.used[id/64]>>(id%64)&1 != 0
 // led to them is damaged, or their header is. Free pages hold older copies; they
 // count only where the hash chain proves a frame, and contents in them may have
 // been erased, so they give none.
+//
+// What a content holds is no page, whatever it looks like. The pages behind a
+// leaf that can be read are its own as far as its elements reach. Behind a page
+// that can't be read they may be, so those prove nothing by where they stand
+// until a page comes that is known to be none of it.
 func (s *salvager) carve() error {
+	sure := true
 	for id := uint64(2); id < s.carver.Pages(); id++ {
 		if s.isUsed(id) {
+			sure = true
 			continue
 		}
 		if id%1024 == 0 {
@@ -117,30 +130,34 @@ func (s *salvager) carve() error {
 				return err
 			}
 		}
-		s.progress("reading other pages", 1)
+		s.progress(stageCarving, 1)
+		own := s.states.FreelistSound() && !s.states.Free(id)
+		sure = sure || !own
 		from := fromStale
-		if s.states.FreelistSound() && !s.states.Free(id) {
+		if own && sure {
 			from = fromCutOff
 		}
 		l, ok, err := s.carver.Leaf(id)
 		if err != nil {
 			s.report.PagesDamaged++
-			continue
 		}
-		if !ok {
-			continue
-		}
-		n := s.addFrames(l, from)
-		if from == fromCutOff {
-			n += s.addChunks(l)
-			if n == 0 && !s.tombsSound {
-				n += s.addTombs(l)
+		n := 0
+		if ok {
+			n = s.addFrames(l, from)
+			if own {
+				n += s.addChunks(l)
+			} else {
+				n += s.addStaleChunks(l)
 			}
-		} else {
-			n += s.addStaleChunks(l)
+			if n == 0 && from == fromCutOff && !s.tombsSound && l.Sound {
+				n = s.addTombs(l)
+			}
 		}
-		if n == len(l.Entries) && l.Sound {
-			id += l.Pages - 1 // what a content holds is no page, whatever it looks like
+		switch {
+		case n > 0 && n == len(l.Entries) && l.Sound:
+			id += l.Pages - 1
+		case own && !s.journalPages[id] && !s.carver.NoLeaf(id):
+			sure = false
 		}
 	}
 	s.sortTombs()

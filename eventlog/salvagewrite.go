@@ -40,8 +40,7 @@ func isMark(raw []byte) bool {
 }
 
 const (
-	salvageFile  = "SALVAGE.json"
-	stageWriting = "writing"
+	salvageFile = "SALVAGE.json"
 	// salvageTx is how many bytes one transaction of the new store takes. None is
 	// synced before the last: until it is renamed the new store is nobody's.
 	salvageTx = 8 << 20
@@ -246,7 +245,7 @@ func (s *salvager) check(dir string) error {
 	defer st.Close()
 	report, err := st.Check(s.ctx, CheckOptions{Progress: func(done, of int) {
 		if s.opts.Progress != nil {
-			s.opts.Progress("checking the new store", uint64(done), uint64(of))
+			s.opts.Progress(stageCheck, uint64(done), uint64(of))
 		}
 	}})
 	if err != nil {

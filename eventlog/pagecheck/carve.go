@@ -143,6 +143,17 @@ func (c *Carver) Leaf(id uint64) (leaf Leaf, ok bool, err error) {
 	return c.leaf(id, 0)
 }
 
+// NoLeaf reports whether the page's header says that it is another page than a
+// leaf, and where it stands.
+func (c *Carver) NoLeaf(id uint64) bool {
+	var buf [headerSize]byte
+	if id >= c.Pages() || readFull(c.r, buf[:], int64(id*c.pageSize)) != nil {
+		return false
+	}
+	h := decodeHeader(buf[:])
+	return h.id == id && (h.flags == flagBranch || h.flags == flagFreelist)
+}
+
 // RootBucket reads the page as a leaf of the root bucket and returns the
 // buckets in it. ok is false if it is no such page, whole and by its header.
 // Root and Sequence of a bucket are what the page says, unchecked.
