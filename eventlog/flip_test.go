@@ -84,7 +84,7 @@ func flipStore(t *testing.T) *testStore {
 }
 
 // journalSize is how much of store.db is in use, bytes.
-func journalSize(t *testing.T, dir string) (n int64) {
+func journalSize(t testing.TB, dir string) (n int64) {
 	db, err := bolt.Open(filepath.Join(dir, journalFile), 0o600, &bolt.Options{ReadOnly: true})
 	require.NoError(t, err)
 	defer db.Close()

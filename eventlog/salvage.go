@@ -170,7 +170,8 @@ type salvager struct {
 
 	used         []uint64 // a bit for each page that the tree handed out
 	frames       []foundFrame
-	other, stale []foundFrame // not sorted in yet; to be proven
+	other, alone []foundFrame // not sorted in yet; on no other of their page
+	stale        []foundFrame // to be proven
 	broken       []brokenFrame
 	tombs        []foundTomb
 	chunks       []foundChunk

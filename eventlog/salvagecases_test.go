@@ -410,6 +410,140 @@ func TestSalvageErasedStaysErased(t *testing.T) {
 	}
 }
 
+// TestSalvageOfWhatWasNeverCommitted: a process died after it wrote the pages
+// of a commit and before the meta page. With two sound meta pages that commit
+// never was, and its frames are nothing: neither lost nor a tail.
+func TestSalvageOfWhatWasNeverCommitted(t *testing.T) {
+	ts := newStore(t)
+	id := ts.root(sid(1))
+	ts.say(id, numbers(20)...)
+	require.NoError(t, ts.Close())
+	before, err := os.ReadFile(filepath.Join(ts.dir, journalFile))
+	require.NoError(t, err)
+	want, _ := journalOf(t, ts.dir)
+	ts.open()
+	ts.narrow(id)
+	require.NoError(t, ts.Close())
+	ts.Store = nil
+	all, _ := journalOf(t, ts.dir)
+	edit(t, ts.dir, func(b []byte) []byte {
+		copy(b, before[:2*os.Getpagesize()])
+		require.True(t, bytes.Contains(b, []byte(all[uint64(len(want))])))
+		return b
+	})
+	rep, to := salvaged(t, ts.dir, SalvageOptions{IncludeTail: true})
+	require.True(t, rep.Complete, "%+v", rep)
+	require.Empty(t, rep.Tail)
+	got, _ := journalOf(t, to)
+	require.Equal(t, want, got)
+	requireSound(t, to)
+}
+
+// TestSalvageOfAbsentFrames: a sound tree that has not got a frame is believed,
+// also without a tombstone: older copies do not fill it.
+func TestSalvageOfAbsentFrames(t *testing.T) {
+	ts := newStore(t)
+	id := ts.root(sid(1))
+	ts.say(id, numbers(20)...)
+	require.NoError(t, ts.Close())
+	ts.expectDamage()
+	ts.Store = nil
+	frames, _ := journalOf(t, ts.dir)
+	changeDB(t, filepath.Join(ts.dir, journalFile), func(tx *bolt.Tx) error { return tx.Bucket(bucketJournal).Delete(positionKey(7)) })
+	raw, err := os.ReadFile(filepath.Join(ts.dir, journalFile))
+	require.NoError(t, err)
+	require.True(t, bytes.Contains(raw, []byte(frames[7])))
+	rep, to := salvaged(t, ts.dir, SalvageOptions{})
+	require.Equal(t, uint64(1), rep.LostFrames)
+	got, _ := journalOf(t, to)
+	require.Equal(t, markMagic, got[7][:4])
+}
+
+// TestSalvageOfAConflict: the tree holds one frame, a cut off page another for
+// the same position. The tree counts, and the statement says so.
+func TestSalvageOfAConflict(t *testing.T) {
+	ts := newStore(t)
+	id := ts.root(sid(1))
+	ts.say(id, numbers(20)...)
+	require.NoError(t, ts.Close())
+	frames, _ := journalOf(t, ts.dir)
+	other := reseal(bytes.Replace([]byte(frames[7]), []byte("assistant/message"), []byte("assistant/massage"), 1))
+	ts.expectDamage()
+	ts.Store = nil
+	edit(t, ts.dir, func(b []byte) []byte {
+		id := uint64(len(b) / os.Getpagesize())
+		page := append(leafPage(id, 7, other), make([]byte, os.Getpagesize())...)
+		return append(b, page[:os.Getpagesize()]...)
+	})
+	rep, to := salvaged(t, ts.dir, SalvageOptions{})
+	require.True(t, rep.Complete)
+	require.Contains(t, rep.Conflicts, Conflict{Position: 7, Kept: "tree"})
+	got, _ := journalOf(t, to)
+	require.Equal(t, frames, got)
+}
+
+// FuzzSalvagePage puts any bytes in place of a page of the journal: what comes
+// out is of the original, or stated as lost, and nothing panics.
+func FuzzSalvagePage(f *testing.F) {
+	dir := filepath.Join(f.TempDir(), "store")
+	_, err := Init(ctx, dir)
+	require.NoError(f, err)
+	s, err := Open(ctx, dir, Options{})
+	require.NoError(f, err)
+	for n := range 3 {
+		_, err := s.Transact(ctx, EntryCreate, func(*View) ([]Batch, error) {
+			return []Batch{{Session: sid(n), Events: rootEvents(sid(n), "root")}}, nil
+		})
+		require.NoError(f, err)
+		for i := range 20 {
+			_, err := s.Append(ctx, Batch{Session: sid(n), Expect: Any(), Events: []NewEvent{text(fmt.Sprint("message ", i))}})
+			require.NoError(f, err)
+		}
+	}
+	require.NoError(f, s.Close())
+	frames, _ := journalOf(f, dir)
+	file, err := os.ReadFile(filepath.Join(dir, journalFile))
+	require.NoError(f, err)
+	size := os.Getpagesize()
+	used := int(journalSize(f, dir)) / size
+	file = file[:used*size]
+	for page := range used {
+		f.Add(uint16(page), file[page*size:page*size+200])
+		f.Add(uint16((page+1)%used), file[page*size:(page+1)*size])
+	}
+	f.Add(uint16(4), leafPage(4, 7, []byte(frames[9])))
+	f.Fuzz(func(t *testing.T, page uint16, data []byte) {
+		b := bytes.Clone(file)
+		copy(b[int(page)%used*size:][:size], data)
+		s := &salvager{ctx: ctx, report: newSalvageReport(), end: 1<<64 - 1, named: map[uint64]lostName{}}
+		if err := s.openTree(bytes.NewReader(b), int64(len(b))); err != nil {
+			require.ErrorIs(t, err, ErrStoreLost)
+			return
+		}
+		require.NoError(t, s.findFrames())
+		lost := s.lostRanges()
+		s.nameByChain(lost)
+		s.stateLoss(lost)
+		there := map[uint64]bool{}
+		for i := range s.frames {
+			f := &s.frames[i]
+			raw, err := s.readFrame(f, nil)
+			require.NoError(t, err)
+			require.False(t, there[f.position])
+			if there[f.position] = true; !bytes.Contains(data, raw) {
+				require.Equal(t, frames[f.position], string(raw), "position %d", f.position)
+			}
+		}
+		for p := uint64(0); p < s.end; p++ {
+			stated := false
+			for _, l := range s.report.Lost {
+				stated = stated || l.From <= p && p <= l.To
+			}
+			require.NotEqual(t, there[p], stated, "position %d", p)
+		}
+	})
+}
+
 // TestSalvageForgedPages: a content looks like pages of the journal, with a
 // frame that would widen its session and that fits the chain. It forges nothing,
 // whatever of the real pages is lost.

@@ -100,6 +100,7 @@ func (s *salvager) readTree() error {
 		return err
 	}
 	s.sortFrames()
+	s.placeAlone()
 	return nil
 }
 
@@ -242,6 +243,8 @@ func (s *salvager) addFrames(l pagecheck.Leaf, from origin) (n int) {
 	}
 	for i := range list {
 		switch it := &list[i]; {
+		case !it.sure && it.intact && from == fromTree && l.Sound:
+			s.alone = append(s.alone, it.foundFrame)
 		case !it.sure:
 			s.report.Unplaced++
 		case it.intact:

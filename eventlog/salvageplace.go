@@ -7,37 +7,53 @@ import (
 )
 
 // place decides at which positions the entries of a leaf stand. Keys have no
-// checksum, but a leaf of the journal holds positions without a gap, so each
-// key states all others of its page. After a purge there are gaps, each with
-// its tombstones: then a key has to fit the one before or the one behind it.
+// checksum, but the journal holds positions one after the other, so a key that
+// follows on the one before it, or is followed by the next, is right; between
+// them lie at most positions that have tombstones. Between two right keys with
+// room for just as many as stand between them, those are known as well.
 func (s *salvager) place(list []leafFrame) {
-	if len(s.tombs) == 0 && s.tombsSound {
-		votes := map[uint64]int{}
-		for i := range list {
-			votes[list[i].position-uint64(list[i].index)]++
-		}
-		for base, n := range votes {
-			if n < 2 || 2*n <= len(list) {
-				continue
-			}
-			for i := range list {
-				list[i].position, list[i].sure = base+uint64(list[i].index), true
-			}
-		}
-		return
-	}
-	fits := func(low, high uint64) bool {
-		for ; low+1 < high; low++ {
+	follows := func(i int) bool { // entry i on the one before
+		low, high := list[i-1].position, list[i].position
+		for skip := list[i].index - list[i-1].index - 1; low+1 < high; low++ {
 			if _, ok := s.tomb(low + 1); !ok {
-				return false
+				if skip--; skip < 0 {
+					return false
+				}
 			}
 		}
 		return low+1 == high
 	}
-	for i := range list {
-		list[i].sure = i > 0 && fits(list[i-1].position, list[i].position) ||
-			i+1 < len(list) && fits(list[i].position, list[i+1].position)
+	for i := 1; i < len(list); i++ {
+		if follows(i) {
+			list[i-1].sure, list[i].sure = true, true
+		}
 	}
+	last := -1 // the sure entry before
+	for i := range list {
+		if !list[i].sure {
+			continue
+		}
+		if last >= 0 && i > last+1 && list[i].position-list[last].position == uint64(list[i].index-list[last].index) {
+			for k := last + 1; k < i; k++ {
+				list[k].position, list[k].sure = list[last].position+uint64(list[k].index-list[last].index), true
+			}
+		}
+		last = i
+	}
+}
+
+// placeAlone adds the frames of the tree that follow on no other of their page
+// but on one of the next page: at a hole that is older than the damage.
+func (s *salvager) placeAlone() {
+	for _, f := range s.alone {
+		if f.position > 0 && len(s.at(f.position-1)) > 0 || len(s.at(f.position+1)) > 0 {
+			s.other = append(s.other, f)
+		} else {
+			s.report.Unplaced++
+		}
+	}
+	s.alone = nil
+	s.sortFrames()
 }
 
 // sortFrames puts the frames in order. Different ones of one rank for one
