@@ -56,6 +56,13 @@
 // hides the last commit, refuses writing. A transaction is visible to readers
 // before its last sync, so readers stop at the durable position.
 //
+// # Salvage
+//
+// [Salvage] reads a file that is damaged in any way and writes what is left into
+// a new store, with a statement of what was lost. Positions and bytes stay what
+// they were, so a store may have positions without a frame, and marks in place
+// of lost frames whose session is known (salvagewrite.go).
+//
 // # Limits
 //
 // One process writes a store at a time; any number may read while none does.
