@@ -72,9 +72,10 @@ type SalvageOptions struct {
 // policy across: it can be shown, and nothing is granted from it. A lost frame
 // whose session is not known may have been the newest of any session that has
 // nothing behind it, a narrowing perhaps: all of those are refused too. It is
-// known if the gaps in the logs account for every lost position around, or if
-// the damaged frame still names a session that expects it; then a mark at the
-// position names it, and the others go on as before. If the end of the journal
+// known if the gaps in the logs account for every lost position around, if the
+// damaged frame still names a session that expects it, or if the index, whole and
+// of this store, has it; then a mark at the position names it, and the others go
+// on as before. If the end of the journal
 // itself is in doubt, because a meta page is gone and with it perhaps the last
 // commit, no session may be granted anything: the new store's sequence says that
 // a position is missing at the end, so it opens for reading only. There is no
@@ -204,6 +205,9 @@ func (s *salvager) run(f io.ReaderAt, size int64) (*SalvageReport, error) {
 		return nil, err
 	}
 	lost := s.lostRanges()
+	if err := s.nameByIndex(lost); err != nil {
+		return nil, err
+	}
 	s.nameByChain(lost)
 	s.stateLoss(lost)
 	if err := s.takeTail(); err != nil {

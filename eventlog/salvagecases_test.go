@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"github.com/vmihailenco/msgpack/v5"
 	bolt "go.etcd.io/bbolt"
 
 	"childlog/policy"
@@ -285,7 +286,7 @@ func TestSalvageNamesWhoseFrame(t *testing.T) {
 			for n := 1; n <= 3; n++ {
 				want[n] = must(policy(ts.Store, n))
 			}
-			require.NoError(t, ts.Close())
+			ts.dropIndex()
 			ts.expectDamage()
 			ts.Store = nil
 			frames, _ := journalOf(t, ts.dir)
@@ -324,6 +325,77 @@ func TestSalvageNamesWhoseFrame(t *testing.T) {
 				require.ErrorIs(t, err, ErrPolicyUnreadable, "%d", n)
 			}
 			require.NoError(t, s.Close())
+		})
+	}
+}
+
+// TestSalvageAsksTheIndex: a whole page of the journal is gone, with the newest
+// events of some sessions. The index says whose they were: those are refused, in
+// full, and all others go on. A damaged index is not asked, and one that knows
+// more than the journal shows that the journal lost its end.
+func TestSalvageAsksTheIndex(t *testing.T) {
+	ts := newStore(t)
+	const sessions = 12
+	for n := range sessions {
+		ts.root(sid(n))
+	}
+	for n := range sessions {
+		ts.say(sid(n), numbers(n)...)
+		ts.narrow(sid(n))
+	}
+	ts.say(sid(0), "newer than all")
+	require.NoError(t, ts.Close())
+	ts.expectDamage()
+	ts.Store = nil
+	frames, _ := journalOf(t, ts.dir)
+	edit(t, ts.dir, func(b []byte) []byte { // the last two events of session 5, and one of 6
+		last := uint64(sessions)
+		for n := range 6 {
+			last += uint64(n) + 1
+		}
+		for p := last - 2; p <= last; p++ {
+			b = lose(b, []byte(frames[p]))
+		}
+		return b
+	})
+	for name, c := range map[string]struct {
+		change  func(path string)
+		refused []int
+		doubt   bool
+	}{
+		"sound":   {func(string) {}, []int{5, 6}, false},
+		"damaged": {func(path string) {
+			for page := 2; page < pagesOf(t, path); page++ {
+				flipFile(t, path, page*os.Getpagesize()+os.Getpagesize()/8)
+			}
+		}, []int{1, 2, 3, 4, 5, 6}, false},
+		"ahead": {func(path string) {
+			changeDB(t, path, func(tx *bolt.Tx) error {
+				c, _, err := readCover(tx)
+				require.NoError(t, err)
+				c.Next++
+				return tx.Bucket(bucketMeta).Put(keyCover, seal(keyCover, must(msgpack.Marshal(&c))))
+			})
+		}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "copy")
+			copyDir(t, ts.dir, dir)
+			c.change(filepath.Join(dir, indexFile))
+			rep, to := salvaged(t, dir, SalvageOptions{})
+			require.Equal(t, uint64(3), rep.LostFrames)
+			require.Equal(t, c.doubt, rep.TailDoubt != "", rep.TailDoubt)
+			s, err := Open(ctx, to, Options{ReadOnly: true})
+			require.NoError(t, err)
+			defer s.Close()
+			var refused []int
+			for n := range sessions {
+				if _, err := policyOf(s, sid(n)); err != nil {
+					require.ErrorIs(t, err, ErrPolicyUnreadable)
+					refused = append(refused, n)
+				}
+			}
+			require.Equal(t, c.refused, refused)
 		})
 	}
 }
