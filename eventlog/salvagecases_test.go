@@ -363,7 +363,7 @@ func TestSalvageAsksTheIndex(t *testing.T) {
 		refused []int
 		doubt   bool
 	}{
-		"sound":   {func(string) {}, []int{5, 6}, false},
+		"sound": {func(string) {}, []int{5, 6}, false},
 		"damaged": {func(path string) {
 			for page := 2; page < pagesOf(t, path); page++ {
 				flipFile(t, path, page*os.Getpagesize()+os.Getpagesize()/8)
