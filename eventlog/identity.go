@@ -32,8 +32,9 @@ const (
 type Identity struct {
 	Store       uuid.UUID `json:"store"`
 	Format      int       `json:"format"`
-	Incarnation uint64    `json:"incarnation"` // a restore mints the next one
+	Incarnation uint64    `json:"incarnation"` // a restore mints a greater one
 	Created     time.Time `json:"created"`
+	Backup      bool      `json:"backup,omitzero"` // a backup: never written, a restore makes a store of it
 }
 
 // Init creates an empty store at dir, which must not exist or be empty. The
@@ -41,48 +42,82 @@ type Identity struct {
 // crash never leaves half a store at dir. Errors: ErrExists.
 func Init(ctx context.Context, dir string) (Identity, error) {
 	id := Identity{Format: FormatVersion, Incarnation: 1, Created: time.Now().UTC().Truncate(time.Second)}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return id, err
-	}
+	var err error
 	if id.Store, err = uuid.NewRandom(); err != nil {
 		return id, err
 	}
+	err = publishDir(ctx, dir, "new", nil, func(tmp string) error { return fillStore(tmp, id, journalPageSize) })
+	return id, err
+}
+
+// publishDir makes a directory at dir, which must not exist or be empty. It is
+// built under a temporary name beside dir, which says what for, and renamed
+// once fill is through and all is synced: a crash never leaves half of it at
+// dir, only the temporary directory. Errors: ErrExists, those of fill.
+func publishDir(ctx context.Context, dir, what string, at steps, fill func(tmp string) error) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
 	if names, err := os.ReadDir(dir); err == nil && len(names) > 0 {
 		if _, err := os.Stat(filepath.Join(dir, identityFile)); err == nil {
-			return id, fmt.Errorf("%w: a store at %s", ErrExists, dir)
+			return fmt.Errorf("%w: a store at %s", ErrExists, dir)
 		}
-		return id, fmt.Errorf("%w: %s holds other files", ErrExists, dir)
+		return fmt.Errorf("%w: %s holds other files", ErrExists, dir)
 	}
 	if fi, err := os.Lstat(dir); err == nil && !fi.IsDir() {
-		return id, fmt.Errorf("%w: %s is not a directory", ErrExists, dir)
+		return fmt.Errorf("%w: %s is not a directory", ErrExists, dir)
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return id, err
+		return err
 	}
-	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".new-")
+	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+"."+what+"-")
 	if err != nil {
-		return id, err
+		return err
 	}
 	defer os.RemoveAll(tmp)
 	if err := ctx.Err(); err != nil {
-		return id, err
+		return err
 	}
-	if err := fillStore(tmp, id); err != nil {
-		return id, fmt.Errorf("init %s: %w", dir, err)
+	if err := fill(tmp); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	if err := errors.Join(syncDir(tmp), at.reached("built")); err != nil {
+		return err
 	}
 	// Not os.Rename, which refuses an empty directory at the new name.
 	if err := unix.Rename(tmp, dir); err != nil {
 		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-			return id, fmt.Errorf("%w: %s was created by another process", ErrExists, dir)
+			return fmt.Errorf("%w: %s was created by another process", ErrExists, dir)
 		}
-		return id, fmt.Errorf("init %s: %w", dir, err)
+		return fmt.Errorf("%s: %w", dir, err)
 	}
-	return id, syncDir(parent)
+	if err := at.reached("renamed"); err != nil {
+		return err
+	}
+	return syncDir(parent)
 }
 
-func fillStore(dir string, id Identity) error {
+// fillStore makes an empty store, or backup, in an empty directory.
+func fillStore(dir string, id Identity, pageSize int) error {
+	if err := nameStore(dir, id); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	db, err := createJournal(filepath.Join(dir, journalFile), pageSize)
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyIdentity, raw) })
+	return errors.Join(err, db.Sync(), db.Close())
+}
+
+// nameStore writes what a store has beside its databases.
+func nameStore(dir string, id Identity) error {
 	raw, err := json.Marshal(id)
 	if err != nil {
 		return err
@@ -90,22 +125,7 @@ func fillStore(dir string, id Identity) error {
 	if err := writeSynced(filepath.Join(dir, lockFile), nil); err != nil {
 		return err
 	}
-	if err := writeSynced(filepath.Join(dir, identityFile), append(raw, '\n')); err != nil {
-		return err
-	}
-	db, err := bolt.Open(filepath.Join(dir, journalFile), 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType})
-	if err != nil {
-		return err
-	}
-	err = db.Update(func(tx *bolt.Tx) error {
-		for _, name := range [][]byte{bucketJournal, bucketContents, bucketTombstones, bucketMeta} {
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
-		}
-		return tx.Bucket(bucketMeta).Put(keyIdentity, raw)
-	})
-	return errors.Join(err, db.Close(), syncDir(dir))
+	return writeSynced(filepath.Join(dir, identityFile), append(raw, '\n'))
 }
 
 // readIdentity tells a store from no store and from a lost one.
@@ -135,6 +155,15 @@ func readIdentity(dir string) (Identity, error) {
 	return id, nil
 }
 
+// writableIdentity is readIdentity for who will write: it refuses a backup.
+func writableIdentity(dir string) (Identity, error) {
+	id, err := readIdentity(dir)
+	if err == nil && id.Backup {
+		err = &BackupError{Path: dir, Store: id.Store}
+	}
+	return id, err
+}
+
 // checkIdentity compares IDENTITY with the copy inside store.db.
 func (j *journal) checkIdentity(id Identity) error {
 	var raw []byte
@@ -154,6 +183,9 @@ func (j *journal) checkIdentity(id Identity) error {
 	}
 	if inside.Store != id.Store || inside.Incarnation != id.Incarnation {
 		return &CorruptError{Reason: fmt.Sprintf("store.db belongs to store %s incarnation %d, IDENTITY says %s incarnation %d", inside.Store, inside.Incarnation, id.Store, id.Incarnation)}
+	}
+	if inside.Backup != id.Backup {
+		return &CorruptError{Reason: fmt.Sprintf("store.db says that it is a backup: %t, IDENTITY says %t", inside.Backup, id.Backup)}
 	}
 	return nil
 }

@@ -35,6 +35,10 @@ var (
 // would make a new store and a nearly full disk fail early.
 const allocSize = 4 << 20
 
+// journalPageSize is the size in bytes of the pages of a new store.db. Those
+// of an old one stay what they are until it is compacted.
+const journalPageSize = 4096
+
 // mapReservation is how much address space the writer's map reserves, bytes.
 // Without it the first remap waits for every open reader.
 func mapReservation(readOnly bool) int {
@@ -48,8 +52,9 @@ type journal struct {
 	db       *bolt.DB
 	file     *os.File
 	pageSize int
-	damage   error // what the pages say, if a reader was let in all the same
-	oneMeta  bool  // one of the two meta pages is invalid
+	damage   error  // what the pages say, if a reader was let in all the same
+	oneMeta  bool   // one of the two meta pages is invalid
+	freeOpen uint64 // free pages at open
 	guard    guard
 	room     atomic.Int64 // see measureRoom
 }
@@ -119,6 +124,7 @@ func (j *journal) inspectPages(ctx context.Context, path string, size int64, rea
 	if err := report.Err(); err != nil {
 		j.damage = damageError("store.db", err)
 	}
+	j.freeOpen = report.Free
 	j.oneMeta = !report.Metas[0].Valid || !report.Metas[1].Valid
 	if readOnly && (report.Metas[0].Valid || report.Metas[1].Valid) && !endless(report) {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	bolt "go.etcd.io/bbolt"
-	"golang.org/x/sys/unix"
 )
 
 // A mark stands at the position of a lost frame whose session is known. It is
@@ -65,44 +64,24 @@ func freePlace(dir string) error {
 }
 
 // write makes the new store under a temporary name, checks it, puts the
-// statement in and gives it its name, so that a crash leaves nothing at the
-// target or all of it.
+// statement in and gives it its name.
 func (s *salvager) write(id Identity) error {
-	parent := filepath.Dir(s.report.Target)
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(parent, "."+filepath.Base(s.report.Target)+".salvage-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	if err := fillStore(tmp, id); err != nil {
-		return err
-	}
-	if err := s.fill(filepath.Join(tmp, journalFile)); err != nil {
-		return err
-	}
-	if err := s.check(tmp); err != nil {
-		return err
-	}
-	raw, err := json.Marshal(s.report, jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	if err := writeSynced(filepath.Join(tmp, salvageFile), append(raw, '\n')); err != nil {
-		return err
-	}
-	if err := syncDir(tmp); err != nil {
-		return err
-	}
-	if err := unix.Rename(tmp, s.report.Target); err != nil {
-		if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("%w: %s was created by another process", ErrExists, s.report.Target)
+	return publishDir(s.ctx, s.report.Target, "salvage", nil, func(tmp string) error {
+		if err := fillStore(tmp, id, journalPageSize); err != nil {
+			return err
 		}
-		return err
-	}
-	return syncDir(parent)
+		if err := s.fill(filepath.Join(tmp, journalFile)); err != nil {
+			return err
+		}
+		if err := s.check(tmp); err != nil {
+			return err
+		}
+		raw, err := json.Marshal(s.report, jsontext.WithIndent("  "))
+		if err != nil {
+			return err
+		}
+		return writeSynced(filepath.Join(tmp, salvageFile), append(raw, '\n'))
+	})
 }
 
 // fill writes the buckets in the order of their keys.

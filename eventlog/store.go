@@ -57,7 +57,7 @@ type Store struct {
 // memory; opened read only it changes no file.
 //
 // Errors: ErrNotFound (no store there), ErrLocked with the holder, ErrCorrupt,
-// ErrStoreLost, ErrInvalid (limits, a newer format).
+// ErrStoreLost, ErrInvalid (limits), ErrNewerFormat, ErrReadOnly (a backup).
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	limits, err := opts.Limits.withDefaults()
 	if err != nil {
@@ -75,7 +75,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	if _, err := readIdentity(dir); err != nil {
+	identify := writableIdentity
+	if opts.ReadOnly {
+		identify = readIdentity
+	}
+	if _, err := identify(dir); err != nil {
 		return nil, err
 	}
 	s := &Store{dir: dir, opts: opts, limits: limits, windows: idWindows{sessions: map[uuid.UUID]*idWindow{}}}
@@ -103,6 +107,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 func (s *Store) load(ctx context.Context) (err error) {
 	if s.identity, err = readIdentity(s.dir); err != nil {
 		return err
+	}
+	if !s.opts.ReadOnly {
+		if err := undoCompaction(s.dir); err != nil {
+			return err
+		}
 	}
 	if s.journal, err = openJournal(ctx, s.dir, s.opts.ReadOnly, s.opts.MaxSize); err != nil {
 		return err

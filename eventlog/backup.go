@@ -1,0 +1,123 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// BackupError says that a directory is a backup and was to be written.
+type BackupError struct {
+	Path  string
+	Store uuid.UUID // that it is a backup of
+}
+
+func (e *BackupError) Error() string {
+	return fmt.Sprintf("read only: %s is a backup of store %s and is never written", e.Path, e.Store)
+}
+
+func (e *BackupError) Unwrap() error { return ErrReadOnly }
+
+// BackupOptions says how a backup reports itself.
+type BackupOptions struct {
+	Progress func(done, of int) // positions; called now and then, may be nil
+
+	at steps
+}
+
+// BackedUp is what a backup holds.
+type BackedUp struct {
+	Copied
+	Identity Identity // as the backup states it
+	Path     string   // absolute
+}
+
+// Backup writes a copy of the store to dir, which must not exist or be empty.
+// The store may be written meanwhile: the backup holds exactly what was durable
+// when the call began, frames, contents and tombstones, which is a prefix that
+// never splits an atomic unit. It is read in short transactions, so writers do
+// not wait for it; it is never made of the file's pages, in which the bytes of
+// what was deleted still lie. LOCK, a signing key and the index are not in it.
+//
+// The directory is built under a temporary name beside dir, read back and
+// compared, synced and renamed: it is there as a whole or not at all. It is a
+// store that can be opened for reading, to be verified or shown, and never for
+// writing (BackupError): two stores would then go on under one identity. Restore
+// makes a store of it.
+//
+// Damage ends it with its place, and nothing is left at dir: a backup is kept in
+// place of an older one, and one that carries damage would some day replace the
+// last sound copy. What can be read of a damaged store is for salvage. What was
+// erased is no damage. A content that is erased while the backup runs is in it
+// or not; the event that tells of the erasure is not, if it came later than the
+// beginning.
+//
+// Memory is bounded as that of Compact. Errors: ErrExists, ErrCorrupt,
+// ErrInvalid (dir lies inside the store), ErrNoSpace, ErrNewerFormat,
+// ErrStoreClosed.
+func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (BackedUp, error) {
+	var out BackedUp
+	if err := s.usable(); err != nil {
+		return out, err
+	}
+	end := s.st.durable()
+	if err := s.sound(); err != nil {
+		return out, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return out, err
+	}
+	if inside(s.dir, dir) {
+		return out, invalidf("backup: %s lies inside the store and would be lost with it", dir)
+	}
+	out.Path, out.Identity = dir, s.identity
+	out.Identity.Backup = true
+	pages, free, err := s.journal.usage()
+	if err != nil {
+		return out, err
+	}
+	err = publishDir(ctx, dir, "backup", o.at, func(tmp string) error {
+		if err := checkSpace(tmp, (pages-min(pages, free))*uint64(s.journal.pageSize)); err != nil {
+			return err
+		}
+		c := copying{src: s.journal, end: end, static: s.opts.ReadOnly, identity: out.Identity, minted: true, path: filepath.Join(tmp, journalFile),
+			pageSize: journalPageSize, progress: o.Progress, at: o.at}
+		var err error
+		if out.Copied, err = c.run(ctx); err != nil {
+			return err
+		}
+		return nameStore(tmp, out.Identity)
+	})
+	if err != nil {
+		return out, fmt.Errorf("backup: %w", err)
+	}
+	return out, nil
+}
+
+// sound is nil if nothing speaks against what the store reads.
+func (s *Store) sound() error {
+	if s.journal.damage != nil {
+		return s.journal.damage
+	}
+	return s.st.whole()
+}
+
+// inside reports whether path is dir or lies below it, links resolved as far as
+// the path exists.
+func inside(dir, path string) bool {
+	real := func(p string) string {
+		for rest := ""; ; p, rest = filepath.Dir(p), filepath.Join(filepath.Base(p), rest) {
+			if r, err := filepath.EvalSymlinks(p); err == nil {
+				return filepath.Join(r, rest)
+			} else if p == filepath.Dir(p) {
+				return filepath.Join(p, rest)
+			}
+		}
+	}
+	rel, err := filepath.Rel(real(dir), real(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

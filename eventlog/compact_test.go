@@ -1,0 +1,582 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+)
+
+// variedStore has what a copy must carry: several sessions, units of many
+// frames, contents of no byte, of one chunk and of many, more frames and bytes
+// than one page of a copy, and free pages.
+func variedStore(t testing.TB) *testStore {
+	ts := newStore(t)
+	ts.busy(3)
+	id := ts.root(sid(50))
+	_, err := ts.Append(ctx, Batch{Session: id, Expect: Any(), Events: []NewEvent{text(""), octets(noise(1, chunkSize)), octets(noise(2, 3*chunkSize+7)), octets(bytes.Repeat([]byte("x"), 200_000))}})
+	require.NoError(t, err)
+	for i := range 3 { // 6 MiB: more than a page
+		_, err := ts.Append(ctx, Batch{Session: id, Expect: Any(), Events: []NewEvent{octets(noise(uint64(i), 2<<20))}})
+		require.NoError(t, err)
+	}
+	ts.say(id, numbers(copyPageFrames+100)...)
+	ts.child(id, sid(51), "late")
+	return ts
+}
+
+// steppedStore is variedStore for tests that go through it many times.
+func steppedStore(t testing.TB) *testStore {
+	if !testing.Short() {
+		return variedStore(t)
+	}
+	ts := newStore(t)
+	ts.busy(2)
+	return ts
+}
+
+// contentsOf are all stored bytes of a journal, by bucket and key.
+func contentsOf(t require.TestingT, dir string) map[string]string {
+	out := map[string]string{}
+	db, err := bolt.Open(filepath.Join(dir, journalFile), 0o600, &bolt.Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, db.View(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
+			out[fmt.Sprintf("%s sequence", name)] = fmt.Sprint(b.Sequence())
+			return b.ForEach(func(k, v []byte) error {
+				out[fmt.Sprintf("%s %x", name, k)] = string(v)
+				return nil
+			})
+		})
+	}))
+	return out
+}
+
+// filesOf lists the names in a directory.
+func filesOf(t require.TestingT, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func compact(t require.TestingT, dir string) Compacted {
+	out, err := Compact(ctx, dir, CompactOptions{})
+	require.NoError(t, err)
+	return out
+}
+
+// TestCompact: the same frames at the same positions, in a smaller file. The
+// index goes on being used as it is.
+func TestCompact(t *testing.T) {
+	ts := variedStore(t)
+	ts.flushIndex()
+	require.NoError(t, ts.Close())
+	dir := ts.dir
+	before := contentsOf(t, dir)
+	index, err := os.ReadFile(filepath.Join(dir, indexFile))
+	require.NoError(t, err)
+	report := requireSound(t, dir)
+	var last, of int
+	out, err := Compact(ctx, dir, CompactOptions{Progress: func(done, n int) {
+		require.GreaterOrEqual(t, done, last)
+		last, of = done, n
+	}})
+	require.NoError(t, err)
+	require.Equal(t, before, contentsOf(t, dir))
+	require.Equal(t, report.Totals, out.Totals)
+	require.Equal(t, report.Contents, out.Contents)
+	require.Zero(t, out.Erased)
+	require.Zero(t, out.Tombstones)
+	require.EqualValues(t, report.Frames, last)
+	require.Equal(t, last, of)
+	fi, err := os.Stat(filepath.Join(dir, journalFile))
+	require.NoError(t, err)
+	require.Equal(t, fi.Size(), out.Bytes)
+	require.Less(t, out.Bytes, out.Before)
+	require.Equal(t, os.FileMode(0o600), fi.Mode())
+	require.Equal(t, []string{identityFile, lockFile, indexFile, journalFile}, filesOf(t, dir))
+	same, err := os.ReadFile(filepath.Join(dir, indexFile))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(index, same), "the index is not touched")
+
+	ts.open()
+	require.Empty(t, ts.Notices(), "and is used")
+	require.Equal(t, journalPageSize, ts.journal.pageSize)
+	st, err := ts.Stats()
+	require.NoError(t, err)
+	require.Less(t, st.FreePages*st.PageSize, 512<<10, "what the last leaves with long contents took before")
+	ts.say(sid(50), "more")
+	again := compactAgain(t, ts)
+	require.LessOrEqual(t, again.Bytes, out.Bytes+int64(8*journalPageSize), "there is nothing left to gain")
+}
+
+func compactAgain(t *testing.T, ts *testStore) Compacted {
+	require.NoError(t, ts.Close())
+	out := compact(t, ts.dir)
+	ts.open()
+	return out
+}
+
+// TestCompactAnEmptyStore: there may be nothing to copy.
+func TestCompactAnEmptyStore(t *testing.T) {
+	dir := emptyStore(t)
+	out := compact(t, dir)
+	require.Zero(t, out.Frames)
+	ts := useStore(t, dir)
+	ts.root(sid(1))
+}
+
+// erase deletes what redaction and purge will delete: a content with its
+// chunks, and a frame for a tombstone.
+func erase(t *testing.T, dir string, content, frame uint64) {
+	changeDB(t, filepath.Join(dir, journalFile), func(tx *bolt.Tx) error {
+		contents := tx.Bucket(bucketContents)
+		for c := contents.Cursor(); ; {
+			k, _ := c.Seek(positionKey(content))
+			if !bytes.HasPrefix(k, positionKey(content)) {
+				break
+			}
+			if err := contents.Delete(k); err != nil {
+				return err
+			}
+		}
+		if err := contents.Delete(contentKey(frame, 0, 0)); err != nil {
+			return err
+		}
+		if err := tx.Bucket(bucketJournal).Delete(positionKey(frame)); err != nil {
+			return err
+		}
+		leaf := leafHash(sid(9), 1, 1, Hash{1})
+		return tx.Bucket(bucketTombstones).Put(positionKey(frame), leaf[:])
+	})
+}
+
+// markedStore holds a secret in a content that was erased and in a frame that
+// was purged; both are still in the file.
+func markedStore(t *testing.T) (ts *testStore, secrets []string) {
+	ts = newStore(t)
+	ts.root(sid(1))
+	ts.say(sid(1), "before", "first secret 8437261", "after")
+	created := Created{Kind: KindRoot, Root: sid(9), MaxDepth: 3, Mode: ModeContinuable, Defaults: readOnlyDefaults(), WorkspaceRoot: "/second-secret-5529", PathStyle: "posix"}
+	_, err := ts.transact(EntryCreate, Batch{Session: sid(9), Events: []NewEvent{{Type: TypeSessionCreated, Facts: created.Facts(), Media: MediaText, Content: []byte("third secret 6610")}}})
+	require.NoError(t, err)
+	ts.say(sid(1), "the last")
+	ts.expectDamage() // a content without a redaction that explains it
+	require.NoError(t, ts.Close())
+	require.NoError(t, removeIndex(ts.dir))
+	erase(t, ts.dir, 2, 4)
+	return ts, []string{"first secret 8437261", "/second-secret-5529", "third secret 6610"}
+}
+
+// held lists the files below dir that hold a text.
+func held(t require.TestingT, dir, secret string) (names []string) {
+	for path, b := range snapshotDir(t, dir) {
+		if strings.Contains(b, secret) {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	return names
+}
+
+// TestCompactDropsDeletedBytes: bbolt leaves what was deleted in the file. The
+// new file has not one byte of it, and otherwise says what the old one said.
+func TestCompactDropsDeletedBytes(t *testing.T) {
+	ts, secrets := markedStore(t)
+	for _, s := range secrets {
+		require.Equal(t, []string{journalFile}, held(t, ts.dir, s), "the file still has it")
+	}
+	before, report := contentsOf(t, ts.dir), checkStore(t, ts.dir)
+	out := compact(t, ts.dir)
+	for _, s := range secrets {
+		require.Empty(t, held(t, ts.dir, s))
+	}
+	require.EqualValues(t, 1, out.Erased)
+	require.EqualValues(t, 1, out.Tombstones)
+	require.EqualValues(t, 5, out.Frames)
+	require.Equal(t, before, contentsOf(t, ts.dir))
+	require.Equal(t, report, checkStore(t, ts.dir))
+}
+
+// TestCase27_CompactNamesTheDamagedOne: of 100 children one is damaged. The
+// compaction refuses, says which, and changes nothing.
+func TestCase27_CompactNamesTheDamagedOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		bucket []byte
+		key    func(position uint64) []byte
+		seq    uint64
+		kind   string
+	}{
+		"its frame":   {bucketJournal, positionKey, 5, FindFrame},
+		"its content": {bucketContents, func(p uint64) []byte { return contentKey(p, 0, 0) }, 5, FindContent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts := newStore(t)
+			ts.root(sid(0))
+			for i := 1; i <= 100; i++ {
+				ts.child(sid(0), sid(i), fmt.Sprint(i))
+				ts.say(sid(i), fmt.Sprintf("result %d", i))
+			}
+			row, err := ts.Row(sid(42))
+			require.NoError(t, err)
+			ts.change(c.bucket, c.key(row.LastPos), flip(-1))
+			report := checkStore(t, ts.dir)
+			require.Equal(t, sid(42), report.Findings[0].Session)
+			require.Equal(t, c.kind, report.Findings[0].Kind)
+			requireUntouched(t, filepath.Join(ts.dir, journalFile), func() {
+				_, err = Compact(ctx, ts.dir, CompactOptions{})
+			})
+			var ce *CorruptError
+			require.ErrorAs(t, err, &ce)
+			require.Equal(t, sid(42), ce.Session)
+			require.Equal(t, c.seq, ce.Seq)
+			require.Equal(t, row.LastPos, ce.Position)
+			require.NotContains(t, filesOf(t, ts.dir), compactFile)
+		})
+	}
+}
+
+// damages are ways in which a journal can be wrong, some of which no checksum
+// shows. A copy carries none of them on.
+var damages = map[string]func(t *testing.T, path string){
+	"a frame is gone": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketJournal).Delete(positionKey(3)) })
+	},
+	"a frame of another session": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucketJournal)
+			return b.Put(positionKey(3), bytes.Clone(b.Get(positionKey(2))))
+		})
+	},
+	"a frame and a tombstone": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketTombstones).Put(positionKey(3), make([]byte, 32))
+		})
+	},
+	"a chunk is gone": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Delete(contentKey(5, 0, 1)) })
+	},
+	"the first chunk is gone": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Delete(contentKey(5, 0, 0)) })
+	},
+	"a content of another event": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucketContents)
+			return b.Put(contentKey(2, 0, 0), bytes.Clone(b.Get(contentKey(3, 0, 0))))
+		})
+	},
+	"a content of no event": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Put(contentKey(3, 7, 0), []byte("x")) })
+	},
+	"a content of no frame": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Put(contentKey(900, 0, 0), []byte("x")) })
+	},
+	"a key that is no content": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Put([]byte{0}, []byte("x")) })
+	},
+	"a key that is no position": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketJournal).Put(contentKey(3, 0, 0), []byte("x")) })
+	},
+	"another sequence": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketJournal).SetSequence(4) })
+	},
+	"a unit is not whole": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error {
+			b := tx.Bucket(bucketJournal)
+			k, _ := b.Cursor().Last()
+			if err := b.SetSequence(b.Sequence() - 1); err != nil {
+				return err
+			}
+			return b.Delete(k)
+		})
+	},
+	"one meta page is invalid": func(t *testing.T, path string) { flipFile(t, path, 16+56) },
+	"another store's identity": func(t *testing.T, path string) {
+		changeDB(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyIdentity, []byte(`{"format":1}`)) })
+	},
+}
+
+// damagedStore has the damage, and ends in a unit of several frames.
+func damagedStore(t *testing.T, damage func(*testing.T, string)) *testStore {
+	ts := newStore(t)
+	ts.root(sid(1))
+	ts.say(sid(1), numbers(4)...)
+	_, err := ts.Append(ctx, Batch{Session: sid(1), Expect: Any(), Events: []NewEvent{octets(noise(1, 3*chunkSize))}})
+	require.NoError(t, err)
+	ts.child(sid(1), sid(2), "c")
+	ts.expectDamage()
+	require.NoError(t, ts.Close())
+	require.NoError(t, removeIndex(ts.dir))
+	damage(t, filepath.Join(ts.dir, journalFile))
+	return ts
+}
+
+func TestCompactRefusesDamage(t *testing.T) {
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			ts := damagedStore(t, damage)
+			requireUntouched(t, filepath.Join(ts.dir, journalFile), func() {
+				_, err := Compact(ctx, ts.dir, CompactOptions{})
+				require.ErrorIs(t, err, ErrCorrupt)
+			})
+			require.Equal(t, []string{identityFile, lockFile, journalFile}, filesOf(t, ts.dir))
+		})
+	}
+}
+
+// TestCompactReadsEveryPage: a leaf that lost a count hides what no checksum
+// misses; a copy would drop it for good.
+func TestCompactReadsEveryPage(t *testing.T) {
+	ts := variedStore(t)
+	ts.expectDamage()
+	require.NoError(t, ts.Close())
+	path := filepath.Join(ts.dir, journalFile)
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	tried := 0
+	for at := 2 * journalPageSize; at+journalPageSize <= len(raw) && tried < 20; at += journalPageSize {
+		if raw[at+8] != 2 || raw[at+9] != 0 || raw[at+10] < 3 || raw[at] != byte(at/journalPageSize) {
+			continue // no leaf, or a page that is free or goes on from another
+		}
+		changed := bytes.Clone(raw)
+		changed[at+10]--
+		require.NoError(t, os.WriteFile(path, changed, 0o600))
+		if inspected, err := inspectFile(ctx, path); err != nil || inspected.OK() {
+			continue // a page that is not in use
+		}
+		tried++
+		_, err := Compact(ctx, ts.dir, CompactOptions{})
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, "count-mismatch")
+	}
+	require.NotZero(t, tried)
+}
+
+// TestCompactKnowsEveryBucket: what a later version keeps is not dropped.
+func TestCompactKnowsEveryBucket(t *testing.T) {
+	dir := emptyStore(t)
+	changeDB(t, filepath.Join(dir, journalFile), func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("later")); return err })
+	_, err := Compact(ctx, dir, CompactOptions{})
+	require.ErrorIs(t, err, ErrNewerFormat)
+	require.ErrorContains(t, err, `"later"`)
+}
+
+// TestCompactNeedsRoom, says how much, and writes nothing without it.
+func TestCompactNeedsRoom(t *testing.T) {
+	ts := variedStore(t)
+	require.NoError(t, ts.Close())
+	room(t, 7_000_000)
+	requireUntouched(t, filepath.Join(ts.dir, journalFile), func() {
+		_, err := Compact(ctx, ts.dir, CompactOptions{at: func(step string) error { return errors.New("it went on to " + step) }})
+		var ns *NoSpaceError
+		require.ErrorAs(t, err, &ns)
+		require.ErrorIs(t, err, ErrNoSpace)
+		require.EqualValues(t, 7_000_000, ns.Free)
+		require.Greater(t, ns.Need, uint64(7_000_000))
+		require.Equal(t, ts.dir, ns.Path)
+	})
+	room(t, 70_000_000)
+	compact(t, ts.dir)
+}
+
+// room lets the file system have so much space, for the rest of the test.
+func room(t *testing.T, free uint64) {
+	was := freeSpace
+	t.Cleanup(func() { freeSpace = was })
+	freeSpace = func(string) (uint64, error) { return free, nil }
+}
+
+func TestFreeSpace(t *testing.T) {
+	free, err := freeSpace(t.TempDir())
+	require.NoError(t, err)
+	require.NotZero(t, free)
+	_, err = freeSpace(filepath.Join(t.TempDir(), "none"))
+	require.Error(t, err)
+}
+
+func init() {
+	roles["compact-limited"] = func() { // the kernel ends the copy in the middle
+		signal.Ignore(syscall.SIGXFSZ)
+		limit := unix.Rlimit{Cur: 3 << 20, Max: unix.RLIM_INFINITY}
+		exitOn(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+		_, err := Compact(ctx, os.Getenv("STORE"), CompactOptions{})
+		fmt.Println(errors.Is(err, ErrNoSpace), err)
+	}
+	roles["compact-crash"] = func() { // is killed at a step
+		_, err := Compact(ctx, os.Getenv("STORE"), CompactOptions{at: func(step string) error {
+			if step == os.Getenv("STEP") {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}})
+		fmt.Println("not killed:", err)
+	}
+	roles["compact"] = func() { // waits at its steps for a line
+		in := make([]byte, 1)
+		_, err := Compact(ctx, os.Getenv("STORE"), CompactOptions{Command: "childlog compact", at: func(step string) error {
+			fmt.Println(step)
+			_, err := os.Stdin.Read(in)
+			return err
+		}})
+		exitOn(err)
+		fmt.Println("done")
+	}
+	roles["wait"] = func() { // waits for the store and appends
+		fmt.Println("waiting")
+		s, err := Open(ctx, os.Getenv("STORE"), Options{Wait: time.Minute})
+		exitOn(err)
+		res, err := s.Append(ctx, Batch{Session: sid(1), Expect: Any(), Events: []NewEvent{text("from the waiter")}})
+		exitOn(err)
+		exitOn(s.Close())
+		fmt.Println("appended", res.LastSeq)
+	}
+}
+
+// TestCompactWithoutRoomOnTheWay: the copy ends in the middle; the store is
+// what it was and goes on.
+func TestCompactWithoutRoomOnTheWay(t *testing.T) {
+	ts := variedStore(t)
+	require.NoError(t, ts.Close())
+	requireUntouched(t, filepath.Join(ts.dir, journalFile), func() {
+		h := startHelper(t, "compact-limited", "STORE="+ts.dir)
+		require.Regexp(t, `^true .*(file too large|no space)`, h.line())
+		require.NoError(t, h.cmd.Wait())
+	})
+	require.NotContains(t, filesOf(t, ts.dir), compactFile)
+	ts.open()
+	ts.say(sid(50), "it goes on")
+}
+
+// compactSteps are all steps of a compaction, in order.
+func compactSteps(t *testing.T) (steps []string) {
+	dir := emptyStore(t)
+	ts := useStore(t, dir)
+	ts.root(sid(1))
+	require.NoError(t, ts.Close())
+	_, err := Compact(ctx, dir, CompactOptions{at: func(step string) error { steps = append(steps, step); return nil }})
+	require.NoError(t, err)
+	require.Equal(t, []string{"created", "page", "synced", "compared", "before rename", "renamed"}, steps)
+	return steps
+}
+
+// TestCompactFailsAtEachStep, with an error or by a kill: the store is whole,
+// old or new, and whoever writes next finds no leftovers.
+func TestCompactFailsAtEachStep(t *testing.T) {
+	whole := steppedStore(t)
+	require.NoError(t, whole.Close())
+	for _, step := range compactSteps(t) {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s killed=%t", step, killed), func(t *testing.T) {
+				ts := &testStore{t: t, dir: filepath.Join(t.TempDir(), "store")}
+				t.Cleanup(ts.finish)
+				copyDir(t, whole.dir, ts.dir)
+				path := filepath.Join(ts.dir, journalFile)
+				before := contentsOf(t, ts.dir)
+				was, err := os.Stat(path)
+				require.NoError(t, err)
+				if killed {
+					h := startHelper(t, "compact-crash", "STORE="+ts.dir, "STEP="+step)
+					require.Empty(t, h.line())
+				} else {
+					failed := errors.New("failed here")
+					_, err := Compact(ctx, ts.dir, CompactOptions{at: func(s string) error {
+						if s == step {
+							return failed
+						}
+						return nil
+					}})
+					require.ErrorIs(t, err, failed)
+				}
+				is, err := os.Stat(path)
+				require.NoError(t, err)
+				require.Equal(t, step == "renamed", !os.SameFile(was, is), "it is the old file until it is the new one")
+				left := killed && step != "renamed" && step != "created"
+				requireUntouched(t, ts.dir, func() { // a reader changes nothing
+					requireSound(t, ts.dir)
+					require.Equal(t, left, strings.Contains(strings.Join(filesOf(t, ts.dir), " "), compactFile))
+				})
+				require.Equal(t, before, contentsOf(t, ts.dir))
+				ts.open() // a writer tidies up
+				require.NotContains(t, filesOf(t, ts.dir), compactFile)
+				require.Empty(t, ts.Notices())
+				ts.say(sid(0), "it goes on")
+				if step == "page" {
+					compactAgain(t, ts)
+				}
+			})
+		}
+	}
+}
+
+// TestCompactIsCancelled between two pages.
+func TestCompactIsCancelled(t *testing.T) {
+	ts := variedStore(t)
+	require.NoError(t, ts.Close())
+	short, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, err := Compact(short, ts.dir, CompactOptions{at: func(step string) error {
+		if step == "page" {
+			cancel()
+		}
+		return nil
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotContains(t, filesOf(t, ts.dir), compactFile)
+}
+
+// TestCase65_WaiterAcrossACompaction: a process that waits for the lock while
+// the store is compacted appends to the new file.
+func TestCase65_WaiterAcrossACompaction(t *testing.T) {
+	ts := newStore(t)
+	ts.root(sid(1))
+	ts.say(sid(1), numbers(20)...)
+	require.NoError(t, ts.Close())
+	path := filepath.Join(ts.dir, journalFile)
+	old, err := os.Open(path)
+	require.NoError(t, err)
+	defer old.Close()
+	was, err := old.Stat()
+	require.NoError(t, err)
+
+	c := startHelper(t, "compact", "STORE="+ts.dir)
+	require.Equal(t, "created", c.line())
+	w := startHelper(t, "wait", "STORE="+ts.dir)
+	require.Equal(t, "waiting", w.line())
+	_, err = Open(ctx, ts.dir, Options{})
+	var locked *LockedError
+	require.ErrorAs(t, err, &locked)
+	require.Equal(t, "childlog compact", locked.Command)
+	for _, step := range []string{"page", "synced", "compared", "before rename", "renamed", "done"} {
+		time.Sleep(2 * lockPoll) // the waiter looks at each step
+		_, err := c.stdin.Write([]byte("\n"))
+		require.NoError(t, err)
+		require.Equal(t, step, c.line())
+	}
+	require.NoError(t, c.cmd.Wait())
+	require.Equal(t, "appended 22", w.line())
+	require.NoError(t, w.cmd.Wait())
+
+	is, err := os.Stat(path)
+	require.NoError(t, err)
+	require.False(t, os.SameFile(was, is))
+	orphan, err := old.Stat()
+	require.NoError(t, err)
+	require.Equal(t, was.ModTime(), orphan.ModTime(), "nobody wrote to the old file")
+	ts.open()
+	require.Equal(t, []string{"message 20", "from the waiter"}, ts.texts(sid(1), 21))
+}
