@@ -21,6 +21,7 @@ type Restored struct {
 	Identity Identity // of the new store
 	From     Identity // of the backup
 	Path     string   // of the new store, absolute
+	Backup   string   // its path, absolute
 }
 
 // Restore makes a store at dir from a backup. dir must not exist or be empty:
@@ -43,7 +44,7 @@ func Restore(ctx context.Context, backup, dir string, o RestoreOptions) (out Res
 	if dir, err = filepath.Abs(dir); err != nil {
 		return out, err
 	}
-	out.Path = dir
+	out.Path, out.Backup = dir, backup
 	if out.From, err = readIdentity(backup); errors.Is(err, ErrNotFound) {
 		return out, fmt.Errorf("%w: no backup at %s", ErrNotFound, backup)
 	} else if err != nil {

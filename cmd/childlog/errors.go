@@ -113,6 +113,9 @@ func classify(err error) failure {
 	if fe := (*eventlog.FencedError)(nil); errors.As(err, &fe) {
 		f.hint = fencedHint(fe, f.hint)
 	}
+	if be := (*eventlog.BackupError)(nil); errors.As(err, &be) {
+		f.hint = "nothing was written; `childlog --store NEW restore " + be.Path + "` makes a store of it"
+	}
 	f.hint = authorityHint(err, f.hint)
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		f.hint = h.hint

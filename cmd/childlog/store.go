@@ -50,34 +50,6 @@ A store that exists is left as it is (exit 4).`),
 	}
 }
 
-func newStatsCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "stats",
-		GroupID: groupStore,
-		Short:   "Count sessions, events and bytes",
-		Long: long(`
-Count what the store holds and what it takes on disk. index_lag is how many
-frames the index does not cover yet: they are read from the journal when a
-command starts, so a lag costs time and changes no answer. The store's own
-session, which holds the operator rules, is not counted among the sessions.`),
-		Example: `  childlog stats
-  childlog stats --json`,
-		Args: between(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var v wire.Stats
-			err := a.read(cmd.Context(), func(s *eventlog.Store) error {
-				st, err := access.Stats(s)
-				v = statsOf(s.Identity(), s.Dir(), st)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			return a.show(v, func() { a.stats(v) })
-		},
-	}
-}
-
 func newReindexCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "reindex",
@@ -95,27 +67,10 @@ Do this when verify finds that the index and the journal differ.`),
 			if err != nil {
 				return err
 			}
-			v := statsOf(id, access.Abs(a.place()), st)
-			return a.show(v, func() { a.stats(v) })
+			v := wire.StatsOf(id, access.Abs(a.place()), st)
+			return a.show(v, func() { a.out.Rows(statsRows(&v)...) })
 		},
 	}
-}
-
-func statsOf(id eventlog.Identity, dir string, st eventlog.Stats) wire.Stats {
-	return wire.Stats{Store: id.Store.String(), Path: dir, Format: st.Format, Incarnation: st.Incarnation, Sessions: st.Sessions, Events: st.Events,
-		Frames: st.Frames, JournalBytes: st.JournalBytes, IndexBytes: st.IndexBytes, FreePages: st.FreePages, PageSize: st.PageSize, IndexLag: st.Lag}
-}
-
-func (a *app) stats(v wire.Stats) {
-	n := func(n uint64) term.Text { return term.Plain(grouped(n)) }
-	a.out.Rows(
-		term.Row{Name: "store", Value: term.Bold(v.Path)},
-		term.Row{Name: "", Value: term.Dim(fmt.Sprintf("%s, format %d, incarnation %d", v.Store, v.Format, v.Incarnation))},
-		term.Row{Name: "sessions", Value: n(v.Sessions)},
-		term.Row{Name: "events", Value: n(v.Events), Note: term.Dim(fmt.Sprintf("in %s frames", grouped(v.Frames)))},
-		term.Row{Name: "journal", Value: term.Plain(bytesText(v.JournalBytes)), Note: term.Dim(fmt.Sprintf("store.db, %s of it in free pages", bytesText(int64(v.FreePages)*int64(v.PageSize))))},
-		term.Row{Name: "index", Value: term.Plain(bytesText(v.IndexBytes)), Note: term.Dim(fmt.Sprintf("index.db, %s frames behind", grouped(v.IndexLag)))},
-	)
 }
 
 // grouped writes a number in groups of three digits.

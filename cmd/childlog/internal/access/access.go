@@ -49,12 +49,9 @@ func Write(ctx context.Context, p Place, fn func(*eventlog.Store) error) error {
 }
 
 func use(ctx context.Context, p Place, readOnly bool, fn func(*eventlog.Store) error) error {
-	opts := eventlog.Options{ReadOnly: readOnly, Wait: p.Wait, Command: p.Command}
-	s, err := eventlog.Open(ctx, p.Dir, opts)
-	if le := (*eventlog.LockedError)(nil); errors.As(err, &le) && le.PID == 0 && p.Wait < readerGrace {
-		opts.Wait = readerGrace
-		s, err = eventlog.Open(ctx, p.Dir, opts)
-	}
+	s, err := patiently(p, func(wait time.Duration) (*eventlog.Store, error) {
+		return eventlog.Open(ctx, p.Dir, eventlog.Options{ReadOnly: readOnly, Wait: wait, Command: p.Command})
+	})
 	if err != nil {
 		return err
 	}
@@ -67,6 +64,27 @@ func use(ctx context.Context, p Place, readOnly bool, fn func(*eventlog.Store) e
 		return closeErr
 	}
 	return &CloseError{closeErr}
+}
+
+// patiently runs what takes the store, with the grace that readers get.
+func patiently[T any](p Place, take func(wait time.Duration) (T, error)) (T, error) {
+	v, err := take(p.Wait)
+	if le := (*eventlog.LockedError)(nil); errors.As(err, &le) && le.PID == 0 && p.Wait < readerGrace {
+		return take(readerGrace)
+	}
+	return v, err
+}
+
+// Compact rewrites the store, which nobody may hold.
+func Compact(ctx context.Context, p Place, progress func(done, of int)) (eventlog.Compacted, error) {
+	return patiently(p, func(wait time.Duration) (eventlog.Compacted, error) {
+		return eventlog.Compact(ctx, p.Dir, eventlog.CompactOptions{Wait: wait, Command: p.Command, Progress: progress})
+	})
+}
+
+// Restore makes the store from a backup. Errors: ErrExists.
+func Restore(ctx context.Context, backup string, p Place, progress func(done, of int)) (eventlog.Restored, error) {
+	return eventlog.Restore(ctx, backup, p.Dir, eventlog.RestoreOptions{Progress: progress})
 }
 
 // Init creates the store. Errors: ErrExists.

@@ -179,31 +179,6 @@ func FindingOf(f eventlog.Finding) Finding {
 	return Finding{f.Kind, ID(f.Session), f.Seq, f.Position, f.Detail}
 }
 
-// Store says which store a directory is.
-type Store struct {
-	Store       string `json:"store"`
-	Path        string `json:"path"`
-	Format      int    `json:"format"`
-	Incarnation uint64 `json:"incarnation"`
-	Created     string `json:"created"`
-}
-
-// Stats describes a store.
-type Stats struct {
-	Store        string `json:"store"`
-	Path         string `json:"path"`
-	Format       int    `json:"format"`
-	Incarnation  uint64 `json:"incarnation"`
-	Sessions     uint64 `json:"sessions"`
-	Events       uint64 `json:"events"`
-	Frames       uint64 `json:"frames"`
-	JournalBytes int64  `json:"journal_bytes"`
-	IndexBytes   int64  `json:"index_bytes"`
-	FreePages    int    `json:"free_pages"`
-	PageSize     int    `json:"page_size"`
-	IndexLag     uint64 `json:"index_lag"`
-}
-
 // Schema names a JSON Schema.
 type Schema struct {
 	Name  string `json:"name"`
