@@ -15,7 +15,7 @@ func loopBranches(t *testing.T, path string) (n int) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
-	size := os.Getpagesize()
+	size := pageSizeOf(b)
 	for at := 0; at+size <= len(b); at += size {
 		if id := binary.LittleEndian.Uint64(b[at:]); id == uint64(at/size) && binary.LittleEndian.Uint16(b[at+8:]) == 1 {
 			binary.LittleEndian.PutUint64(b[at+16+8:], id)

@@ -114,7 +114,7 @@ func TestOneMetaPageInvalid(t *testing.T) {
 			ts := narrowedLast(t)
 			ts.expectDamage()
 			require.NoError(t, ts.Close())
-			flipFile(t, filepath.Join(ts.dir, journalFile), page*os.Getpagesize()+offset)
+			flipFile(t, filepath.Join(ts.dir, journalFile), page*journalPageSize+offset)
 			t.Run(name, ts.requireNoPolicy)
 		}
 	}
@@ -155,7 +155,7 @@ func TestDamagedFreelist(t *testing.T) {
 	path := filepath.Join(ts.dir, journalFile)
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	size := os.Getpagesize()
+	size := pageSizeOf(raw)
 	meta := raw[:size]
 	if binary.LittleEndian.Uint64(raw[size+16+48:]) > binary.LittleEndian.Uint64(raw[16+48:]) {
 		meta = raw[size:]

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -323,6 +324,9 @@ func copyDir(t require.TestingT, from, to string) {
 		copyFile(t, filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
 	}
 }
+
+// pageSizeOf reads the page size of a bbolt file off its first meta page.
+func pageSizeOf(file []byte) int { return int(binary.LittleEndian.Uint32(file[16+8:])) }
 
 func copyFile(t require.TestingT, from, to string) {
 	in, err := os.Open(from)

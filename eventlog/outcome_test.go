@@ -70,7 +70,7 @@ func TestFailedCommit(t *testing.T) {
 			ts.say(id, "before")
 			broken, mend := true, func() {}
 			hookWrites(ts.journal.db, func(offset int64, write func() (int, error)) (int, error) {
-				if !broken || (offset < int64(2*os.Getpagesize())) != c.step {
+				if !broken || (offset < 2*journalPageSize) != c.step {
 					return write()
 				}
 				if c.persisted {

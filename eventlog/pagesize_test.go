@@ -70,19 +70,23 @@ func TestPageSizes(t *testing.T) {
 }
 
 // BenchmarkPageSize is what journalPageSize was chosen by: for each page size
-// and 1, 64 and 512 sessions, each waiting for its append of 300 bytes, the time
-// of an append, what a commit writes, the pages in use for each byte of content,
-// and a scan of everything that is not in the page cache.
+// and 1, 64 and 512 sessions, each waiting for its append of one or eight events
+// of 300 bytes, the time of an append, what a commit writes, the pages in use
+// for each byte of content, and a scan of everything out of no cache.
 func BenchmarkPageSize(b *testing.B) {
-	for _, sessions := range []int{1, 64, 512} {
+	for _, load := range []struct{ sessions, batch int }{{1, 1}, {64, 1}, {512, 1}, {1, 8}, {64, 8}} {
 		for _, size := range pageSizes {
-			b.Run(fmt.Sprintf("sessions=%d/page=%d", sessions, size), func(b *testing.B) {
+			b.Run(fmt.Sprintf("sessions=%d/batch=%d/page=%d", load.sessions, load.batch, size), func(b *testing.B) {
+				sessions := load.sessions
 				ts := newStoreOfPages(b, size)
 				for i := range sessions {
 					ts.root(sid(i))
 				}
 				facts := mustFacts(map[string]any{"call": "call-17", "tool": "read"})
-				content := noise(1, 300)
+				events := make([]NewEvent, load.batch)
+				for i := range events {
+					events[i] = NewEvent{Type: TypeToolCall, Facts: facts, Media: MediaOctets, Content: noise(uint64(i), 300)}
+				}
 				var left atomic.Int64
 				left.Store(int64(b.N))
 				before := ts.journal.db.Stats().TxStats
@@ -99,7 +103,7 @@ func BenchmarkPageSize(b *testing.B) {
 				for i := range sessions {
 					wg.Go(func() {
 						for left.Add(-1) >= 0 {
-							if _, err := ts.Append(ctx, Batch{Session: sid(i), Expect: Any(), Events: []NewEvent{{Type: TypeToolCall, Facts: facts, Media: MediaOctets, Content: content}}}); err != nil {
+							if _, err := ts.Append(ctx, Batch{Session: sid(i), Expect: Any(), Events: events}); err != nil {
 								b.Error(err)
 								return
 							}
@@ -114,7 +118,7 @@ func BenchmarkPageSize(b *testing.B) {
 				b.ReportMetric(float64(after.GetPageAlloc()-before.GetPageAlloc())/1024/float64(commits), "KiB/commit")
 				pages, free, err = ts.journal.usage()
 				require.NoError(b, err)
-				b.ReportMetric(float64((pages-free)*uint64(size)-idle)/float64(300*b.N), "disk/content")
+				b.ReportMetric(float64((pages-free)*uint64(size)-idle)/float64(300*load.batch*b.N), "disk/content")
 				require.NoError(b, ts.Close())
 				b.ReportMetric(coldScan(b, ts.dir), "cold-frames/s")
 			})

@@ -182,7 +182,7 @@ func TestIndexWithADamagedFreelist(t *testing.T) {
 	path := filepath.Join(ts.dir, indexFile)
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	size := os.Getpagesize()
+	size := pageSizeOf(raw)
 	for meta := range 2 { // whichever of the two it uses
 		list := int(binary.LittleEndian.Uint64(raw[meta*size+16+32:])) * size
 		binary.LittleEndian.PutUint16(raw[list+8:], 2)
