@@ -64,7 +64,7 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 		return out, err
 	}
 	end := s.st.durable()
-	if err := s.sound(); err != nil {
+	if err := s.sound(ctx); err != nil {
 		return out, err
 	}
 	dir, err := filepath.Abs(dir)
@@ -98,12 +98,17 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 	return out, nil
 }
 
-// sound is nil if nothing speaks against what the store reads.
-func (s *Store) sound() error {
+// sound is nil if nothing speaks against what the store reads. Of a store that
+// is being written the pages move, and only its frames and contents can be
+// proven.
+func (s *Store) sound(ctx context.Context) error {
 	if s.journal.damage != nil {
 		return s.journal.damage
 	}
-	return s.st.whole()
+	if err := s.st.whole(); err != nil || !s.opts.ReadOnly {
+		return err
+	}
+	return soundPages(ctx, s.dir)
 }
 
 // inside reports whether path is dir or lies below it, links resolved as far as

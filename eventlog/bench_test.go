@@ -3,9 +3,11 @@ package eventlog
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -79,4 +81,71 @@ func BenchmarkReplay(b *testing.B) {
 		}
 	}
 	b.ReportMetric(50_001*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkCopy copies a store of 1,000,000 events in batches of 100: the rate
+// of each operation, and how much of the heap it took at most over what was
+// there before.
+func BenchmarkCopy(b *testing.B) {
+	const batches = 10_000
+	ts := newStore(b)
+	fillBatches(b, ts, batches)
+	n := 0
+	for _, c := range []struct {
+		name string
+		run  func(b *testing.B)
+	}{
+		{"backup", func(b *testing.B) {
+			n++
+			_, err := ts.Backup(ctx, aside(ts, fmt.Sprint("backup", n)), BackupOptions{})
+			require.NoError(b, err)
+		}},
+		{"measure", func(b *testing.B) {
+			_, err := ts.Measure(ctx, nil)
+			require.NoError(b, err)
+		}},
+		{"restore", func(b *testing.B) {
+			n++
+			_, err := Restore(ctx, aside(ts, "backup1"), aside(ts, fmt.Sprint("restored", n)), RestoreOptions{})
+			require.NoError(b, err)
+		}},
+		{"compact", func(b *testing.B) {
+			require.NoError(b, ts.Close())
+			_, err := Compact(ctx, ts.dir, CompactOptions{})
+			require.NoError(b, err)
+			ts.open()
+		}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			stop, peak := peakHeap()
+			for b.Loop() {
+				c.run(b)
+			}
+			stop()
+			b.ReportMetric(100*batches*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(peak.Load())/(1<<20), "peak-MiB")
+		})
+	}
+}
+
+// peakHeap watches the heap until stop: garbage that was not collected yet is in it.
+func peakHeap() (stop func(), peak *atomic.Uint64) {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	base, done, peak := m.HeapAlloc, make(chan struct{}), new(atomic.Uint64)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			peak.Store(max(peak.Load(), m.HeapAlloc-min(base, m.HeapAlloc)))
+		}
+	})
+	return func() { close(done); wg.Wait() }, peak
 }

@@ -75,9 +75,12 @@ func Compact(ctx context.Context, dir string, o CompactOptions) (out Compacted, 
 		return out, err
 	}
 	path := filepath.Join(dir, journalFile)
-	was, err := os.Stat(path)
+	was, err := os.Lstat(path)
 	if err != nil {
 		return out, err
+	}
+	if !was.Mode().IsRegular() { // the copy would replace a link, and what it leads to would stay
+		return out, invalidf("compact: %s is no regular file", path)
 	}
 	out.Before = was.Size()
 	j, end, err := openSound(ctx, dir, out.Identity)
@@ -129,12 +132,8 @@ func openSound(ctx context.Context, dir string, id Identity) (j *journal, end ui
 	if j.damage != nil {
 		return j, 0, j.damage
 	}
-	report, err := inspectFile(ctx, filepath.Join(dir, journalFile))
-	if err == nil {
-		err = report.Err()
-	}
-	if err != nil {
-		return j, 0, damageError(journalFile, err)
+	if err := soundPages(ctx, dir); err != nil {
+		return j, 0, err
 	}
 	if err := j.checkIdentity(id); err != nil {
 		return j, 0, err
@@ -144,6 +143,19 @@ func openSound(ctx context.Context, dir string, id Identity) (j *journal, end ui
 		err = &CorruptError{Reason: fmt.Sprintf("store.db: the journal ends at position %d, its sequence says %d", end, sequence)}
 	}
 	return j, end, err
+}
+
+// soundPages reads every page of a store.db that nobody writes. A leaf that
+// lost a count hides contents, and what is hidden looks as if it were erased.
+func soundPages(ctx context.Context, dir string) error {
+	report, err := inspectFile(ctx, filepath.Join(dir, journalFile))
+	if err == nil {
+		err = report.Err()
+	}
+	if err != nil {
+		return damageError(journalFile, err)
+	}
+	return nil
 }
 
 // keepOwner gives a file the owner of the one it replaces: a compaction by

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -338,9 +339,9 @@ func TestCompactRefusesDamage(t *testing.T) {
 	}
 }
 
-// TestCompactReadsEveryPage: a leaf that lost a count hides what no checksum
+// TestCopiesReadEveryPage: a leaf that lost a count hides what no checksum
 // misses; a copy would drop it for good.
-func TestCompactReadsEveryPage(t *testing.T) {
+func TestCopiesReadEveryPage(t *testing.T) {
 	ts := variedStore(t)
 	ts.expectDamage()
 	require.NoError(t, ts.Close())
@@ -362,8 +363,116 @@ func TestCompactReadsEveryPage(t *testing.T) {
 		_, err := Compact(ctx, ts.dir, CompactOptions{})
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.ErrorContains(t, err, "count-mismatch")
+		if s, err := Open(ctx, ts.dir, Options{ReadOnly: true}); err == nil {
+			_, err = s.Backup(ctx, aside(ts, "backup"), BackupOptions{})
+			require.ErrorIs(t, err, ErrCorrupt)
+			require.NoError(t, s.Close())
+		}
 	}
 	require.NotZero(t, tried)
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	backup := aside(ts, "backup")
+	ts.open(Options{ReadOnly: true})
+	_, err = ts.Backup(ctx, backup, BackupOptions{})
+	require.NoError(t, err)
+	hidden := filepath.Join(backup, journalFile)
+	raw, err = os.ReadFile(hidden)
+	require.NoError(t, err)
+	for at := 2 * journalPageSize; at+journalPageSize <= len(raw); at += journalPageSize {
+		if raw[at+8] == 2 && raw[at+9] == 0 && raw[at+10] >= 3 && raw[at] == byte(at/journalPageSize) {
+			raw[at+10]--
+		}
+	}
+	require.NoError(t, os.WriteFile(hidden, raw, 0o600))
+	_, err = Restore(ctx, backup, aside(ts, "restored"), RestoreOptions{})
+	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+// TestCompactOfALink: the file that a link leads to would stay, with all that
+// was to be gone.
+func TestCompactOfALink(t *testing.T) {
+	dir := emptyStore(t)
+	path := filepath.Join(dir, journalFile)
+	require.NoError(t, os.Rename(path, dir+".db"))
+	require.NoError(t, os.Symlink(dir+".db", path))
+	_, err := Compact(ctx, dir, CompactOptions{})
+	require.ErrorIs(t, err, ErrInvalid)
+	require.NoError(t, useStore(t, dir).Close())
+}
+
+// TestCompactAGoldenStore: what an earlier version wrote moves to the pages of
+// this one and says what it said.
+func TestCompactAGoldenStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	unpackStore(t, filepath.Join("..", "testdata", filepath.FromSlash(goldenStore)), dir)
+	raw, err := os.ReadFile(filepath.Join(dir, journalFile))
+	require.NoError(t, err)
+	require.Equal(t, 4096, pageSizeOf(raw))
+	require.Equal(t, journalPageSize, compact(t, dir).PageSize)
+	golden(t, "stores/v1.golden", describe(t, useStore(t, dir)))
+}
+
+// TestCopiesAreBoundedInMemory: what a copy keeps while it runs does not grow
+// with the store.
+func TestCopiesAreBoundedInMemory(t *testing.T) {
+	batches := 2000
+	if testing.Short() {
+		batches = 300
+	}
+	ts := newStore(t)
+	fillBatches(t, ts, batches)
+	backup := aside(ts, "backup")
+	var base, peak uint64
+	watch := func(step string) error {
+		if step == "created" || step == "page" {
+			runtime.GC()
+			runtime.GC() // the first only ages what pools keep
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			if step == "created" {
+				base = m.HeapAlloc
+			}
+			peak = max(peak, m.HeapAlloc-min(base, m.HeapAlloc))
+		}
+		return nil
+	}
+	const bound = 16 << 20 // of a page, what proves it, and a reading of leaves
+	_, err := ts.Backup(ctx, backup, BackupOptions{at: watch})
+	require.NoError(t, err)
+	require.Less(t, peak, uint64(bound), "backup")
+	require.NoError(t, ts.Close())
+	peak = 0
+	_, err = Compact(ctx, ts.dir, CompactOptions{at: watch})
+	require.NoError(t, err)
+	require.Less(t, peak, uint64(bound), "compact")
+	peak = 0
+	_, err = Restore(ctx, backup, aside(ts, "restored"), RestoreOptions{at: watch})
+	require.NoError(t, err)
+	require.Less(t, peak, uint64(bound), "restore")
+}
+
+// fillBatches appends batches of 100 events of 300 bytes.
+func fillBatches(t testing.TB, ts *testStore, batches int) {
+	id := ts.root(sid(1))
+	facts := mustFacts(map[string]any{"call": "call-17", "tool": "read"})
+	events := make([]NewEvent, 100)
+	for i := range events {
+		events[i] = NewEvent{Type: TypeToolCall, Facts: facts, Media: MediaOctets, Content: noise(uint64(i), 300)}
+	}
+	var pending []*Pending
+	for range batches {
+		p, err := ts.AppendAsync(ctx, Batch{Session: id, Expect: Any(), Events: events})
+		require.NoError(t, err)
+		if pending = append(pending, p); len(pending) == 256 {
+			_, err := pending[0].Wait(ctx)
+			require.NoError(t, err)
+			pending = pending[1:]
+		}
+	}
+	for _, p := range pending {
+		_, err := p.Wait(ctx)
+		require.NoError(t, err)
+	}
 }
 
 // TestCompactKnowsEveryBucket: what a later version keeps is not dropped.

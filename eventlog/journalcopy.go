@@ -68,10 +68,13 @@ type journalScan struct {
 
 // next reads a page, in one short transaction. It returns false at the end.
 func (s *journalScan) next() (more bool, err error) {
-	s.page, s.arena = s.page[:0], s.arena[:0]
 	if s.at == s.end {
 		return false, nil
 	}
+	if s.arena == nil { // not grown: records would hold on to what it grew from
+		s.arena = make([]byte, 0, copyPageBytes+maxFrame+chunkSize)
+	}
+	s.page, s.arena = s.page[:0], s.arena[:0]
 	err = s.j.view(func(tx *bolt.Tx) error {
 		if s.at == s.until {
 			if err := s.frames(tx); err != nil {

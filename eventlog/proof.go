@@ -20,11 +20,12 @@ import (
 type proof struct {
 	totals   Copied
 	sessions map[uuid.UUID]*proven
-	left     uint64 // frames that the open unit still needs
-	gaps     uint64 // tombstones so far
-	gap      bool   // the position before was one
-	due      []dueContent
-	chunk    uint32 // chunks that were read of due[0]
+	left     uint64       // frames that the open unit still needs
+	gaps     uint64       // tombstones so far
+	gap      bool         // the position before was one
+	due      []dueContent // in order; those before at are settled
+	at       int
+	chunk    uint32 // chunks that were read of the one at at
 	content  []byte
 	salt     Salt
 	scratch  []byte
@@ -116,15 +117,15 @@ func (p *proof) frame(position uint64, raw []byte) error {
 // chunkAt checks one stored chunk.
 func (p *proof) chunkAt(key, value []byte) error {
 	position, index, chunk := binary.BigEndian.Uint64(key), binary.BigEndian.Uint32(key[8:]), binary.BigEndian.Uint32(key[12:])
-	for len(p.due) > 0 && (p.due[0].position < position || p.due[0].position == position && p.due[0].index < index) {
+	for p.at < len(p.due) && (p.due[p.at].position < position || p.due[p.at].position == position && p.due[p.at].index < index) {
 		if err := p.erased(); err != nil {
 			return err
 		}
 	}
-	if len(p.due) == 0 || p.due[0].position != position || p.due[0].index != index {
+	if p.at == len(p.due) || p.due[p.at].position != position || p.due[p.at].index != index {
 		return corruptf(position, "content: chunk %d of event %d of this frame belongs to no event", chunk, index)
 	}
-	d := &p.due[0]
+	d := &p.due[p.at]
 	if chunk != p.chunk || chunk >= chunkCount(d.length) {
 		return d.damaged("chunk %d of %d: chunk %d was due", chunk, chunkCount(d.length), p.chunk)
 	}
@@ -146,28 +147,28 @@ func (p *proof) chunkAt(key, value []byte) error {
 		return d.damaged("commitment: want %x, got %x", d.commitment[:8], got[:8])
 	}
 	p.totals.Contents++
-	p.due, p.chunk = p.due[1:], 0
+	p.at, p.chunk = p.at+1, 0
 	return nil
 }
 
 // erased passes over the content that was due.
 func (p *proof) erased() error {
-	if d := &p.due[0]; p.chunk > 0 {
+	if d := &p.due[p.at]; p.chunk > 0 {
 		return d.damaged("%v: chunk %d of %d", errContentMissing, p.chunk, chunkCount(d.length))
 	}
 	p.totals.Erased++
-	p.due = p.due[1:]
+	p.at++
 	return nil
 }
 
 // settled is called where all contents of the frames so far were read.
 func (p *proof) settled() error {
-	for len(p.due) > 0 {
+	for p.at < len(p.due) {
 		if err := p.erased(); err != nil {
 			return err
 		}
 	}
-	p.due = p.due[:0:0]
+	p.due, p.at = p.due[:0], 0
 	if cap(p.content) > 1<<20 {
 		p.content = nil // one large content is no reason to keep its room
 	}
