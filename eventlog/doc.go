@@ -29,6 +29,9 @@
 //	store.db    journal, contents, tombstones: the only truth
 //	index.db    rows, positions, names, links: derived, disposable
 //
+// A backup is such a directory without index.db, marked in IDENTITY: it is read
+// and never written.
+//
 // The journal maps a position to a frame (frame.go draws it, header.go and
 // content.go the rest). Appends touch its end only. That is why a bucket for
 // each child, the obvious layout, is not used: 512 children appending then
@@ -62,6 +65,14 @@
 // a new store, with a statement of what was lost. Positions and bytes stay what
 // they were, so a store may have positions without a frame, and marks in place
 // of lost frames whose session is known (salvagewrite.go).
+//
+// # Copies
+//
+// Deleting gives no byte back: bbolt keeps the page. [Compact] rewrites store.db
+// without free pages, [Store.Backup] copies what is durable while others write,
+// and [Restore] makes a store of a backup. All three are one operation: read in
+// short transactions, prove, write, sync, read back, compare, rename. None takes
+// damage along, none ever overwrites, and what a crash leaves has another name.
 //
 // # Limits
 //
