@@ -54,7 +54,7 @@ new store is there all the same.`),
 				return err
 			}
 			if !r.Complete {
-				return withHint(fmt.Errorf("%w: salvage: something was lost", eventlog.ErrCorrupt), salvageHint(r))
+				return withHint(fmt.Errorf("%w: salvage: something was lost", eventlog.ErrCorrupt), goOnHint(r))
 			}
 			return nil
 		},
@@ -65,7 +65,8 @@ new store is there all the same.`),
 	return cmd
 }
 
-func salvageHint(r *eventlog.SalvageReport) string {
+// goOnHint says how to go on after a salvage.
+func goOnHint(r *eventlog.SalvageReport) string {
 	switch {
 	case r.Target == "":
 		return "nothing was written; --to DIR writes the new store"
