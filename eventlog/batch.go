@@ -181,7 +181,7 @@ func (v *View) Event(session uuid.UUID, seq uint64) (Event, error) {
 		return Event{}, err
 	}
 	ev := events[0].Event
-	loadContent(v.st, &ev, events[0].index)
+	v.st.content(&ev, events[0].index)
 	return ev, nil
 }
 

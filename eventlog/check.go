@@ -287,7 +287,7 @@ func (c *checker) events(tx *bolt.Tx, position uint64, raw []byte) error {
 			continue
 		}
 		c.report.Contents++
-		if loadContent(txSource{c.s.st, tx}, &ev, uint32(ev.Seq-r.first)); ev.ContentErr != nil {
+		if loadContent(tx, &ev, uint32(ev.Seq-r.first)); ev.ContentErr != nil {
 			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: position, Detail: ev.ContentErr.Error()})
 		}
 	}

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -131,12 +132,13 @@ func requireNoOtherAnswer(t *testing.T, what, dir string, truth map[string]strin
 	})
 }
 
-// pagesOf is how many pages of a file are in use, at least the two metas.
-func pagesOf(t *testing.T, path string) int {
-	info, err := os.Stat(path)
+// pagesOf is how many pages of which size a file has, at least the two metas.
+func pagesOf(t *testing.T, path string) (pages, size int) {
+	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Greater(t, info.Size(), int64(4*os.Getpagesize()))
-	return int(info.Size()) / os.Getpagesize()
+	size = int(binary.LittleEndian.Uint32(raw[16+8:])) // of the first meta page
+	require.Greater(t, len(raw), 4*size)
+	return len(raw) / size, size
 }
 
 // TestCase26_FlippedBytes: a byte flipped in each page of either file.
@@ -150,15 +152,16 @@ func TestCase26_FlippedBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "copy")
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, file := range []string{journalFile, indexFile} {
-		for page := range pagesOf(t, filepath.Join(original.dir, file)) {
+		pages, size := pagesOf(t, filepath.Join(original.dir, file))
+		for page := range pages {
 			for i := range perPage {
 				copyDir(t, original.dir, dir)
 				if file == journalFile && i%2 == 1 {
 					require.NoError(t, removeIndex(dir))
 				}
-				offset := page*os.Getpagesize() + r.IntN(os.Getpagesize())
+				offset := page*size + r.IntN(size)
 				if i < 2 { // where the structure is
-					offset = page*os.Getpagesize() + r.IntN(64)
+					offset = page*size + r.IntN(64)
 				}
 				flipFile(t, filepath.Join(dir, file), offset)
 				requireNoOtherAnswer(t, fmt.Sprintf("%s byte %d, run %d", file, offset, i), dir, want)
@@ -177,11 +180,12 @@ func TestCase26_CutFile(t *testing.T) {
 		step = 5
 	}
 	for _, file := range []string{journalFile, indexFile} {
-		for page := 0; page < pagesOf(t, filepath.Join(original.dir, file)); page += step {
+		pages, size := pagesOf(t, filepath.Join(original.dir, file))
+		for page := 0; page < pages; page += step {
 			for _, odd := range []int{0, 100} {
 				copyDir(t, original.dir, dir)
-				require.NoError(t, os.Truncate(filepath.Join(dir, file), int64(page*os.Getpagesize()+odd)))
-				requireNoOtherAnswer(t, fmt.Sprintf("%s cut at %d", file, page*os.Getpagesize()+odd), dir, want)
+				require.NoError(t, os.Truncate(filepath.Join(dir, file), int64(page*size+odd)))
+				requireNoOtherAnswer(t, fmt.Sprintf("%s cut at %d", file, page*size+odd), dir, want)
 			}
 		}
 	}
@@ -195,7 +199,7 @@ func TestFlippedIndexIsRebuilt(t *testing.T) {
 	want := truth(t, original.dir)
 	dir := filepath.Join(t.TempDir(), "copy")
 	r := rand.New(rand.NewPCG(3, 4))
-	pages := pagesOf(t, filepath.Join(original.dir, indexFile))
+	pages, size := pagesOf(t, filepath.Join(original.dir, indexFile))
 	step := 1
 	if testing.Short() {
 		step = 3
@@ -205,11 +209,11 @@ func TestFlippedIndexIsRebuilt(t *testing.T) {
 		noticed, failed := 0, 0
 		for i := 0; i < 2*pages; i += step {
 			copyDir(t, original.dir, dir)
-			offset := i / 2 * os.Getpagesize()
+			offset := i / 2 * size
 			if i%2 == 0 {
 				offset += 10 // the count of entries
 			} else {
-				offset += r.IntN(os.Getpagesize())
+				offset += r.IntN(size)
 			}
 			flipFile(t, filepath.Join(dir, indexFile), offset)
 			s, err := Open(ctx, dir, Options{})

@@ -1,8 +1,6 @@
 package eventlog
 
 import (
-	"encoding/binary"
-
 	"github.com/google/uuid"
 )
 
@@ -13,16 +11,6 @@ type draft struct {
 	seqs   []uint64 // prev_policy links of policy-bearing events, by event
 	hashes []Hash   // chain hash after each event
 	raw    []byte   // encoded, once the unit was admitted
-}
-
-// chunk returns a stored chunk of the frame's contents, by its key, nil if
-// there is none.
-func (d *draft) chunk(key []byte) []byte {
-	index, chunk := binary.BigEndian.Uint32(key[8:]), binary.BigEndian.Uint32(key[12:])
-	if uint64(index) >= d.count || int(chunk) >= len(d.events[index].chunks) {
-		return nil
-	}
-	return d.events[index].chunks[chunk]
 }
 
 // layOut assigns seqs, links and hashes and cuts the batch into frames:

@@ -194,7 +194,7 @@ func (s *Store) foldFrame(tx *bolt.Tx, group *changes, position uint64, raw []by
 		hash, scratch = chainNext(hash, header, scratch)
 		ev.Position = position
 		if foldsContent(ev.Type) && ev.Inherited == nil {
-			loadContent(txSource{s.st, tx}, ev, uint32(ev.Seq-r.first))
+			loadContent(tx, ev, uint32(ev.Seq-r.first))
 		}
 		next.row.apply(ev, hash)
 		relations(ev, func(n name, id uuid.UUID) { found = append(found, func() { group.names[n] = id }) },

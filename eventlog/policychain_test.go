@@ -39,7 +39,9 @@ func (d doubtful) peek(position uint64, fn func([]byte) error) error {
 	return fn(raw)
 }
 
-func (d doubtful) chunks(uint64, func(func([]byte) []byte) error) error { return nil }
+func (d doubtful) content(*Event, uint32) {}
+
+func (d doubtful) salt(*Event, uint32) (Salt, error) { return Salt{}, nil }
 
 func (d doubtful) doubt(*Row) error { return d.pile.doubt }
 

@@ -27,9 +27,9 @@ func (t txSource) peek(position uint64, fn func(raw []byte) error) error {
 	return protect("store.db", func() error { return fn(t.tx.Bucket(bucketJournal).Get(positionKey(position))) })
 }
 
-func (t txSource) chunks(_ uint64, fn func(get func([]byte) []byte) error) error {
-	return protect("store.db", func() error { return fn(t.tx.Bucket(bucketContents).Get) })
-}
+func (t txSource) content(ev *Event, index uint32) { loadContent(t.tx, ev, index) }
+
+func (t txSource) salt(ev *Event, index uint32) (Salt, error) { return storedSalt(t.tx, ev, index) }
 
 func (t txSource) doubt(row *Row) error { return t.st.doubt(row) }
 
@@ -277,7 +277,7 @@ func (s *Store) readEntry(ctx context.Context, e *entry, o ReadOptions) (Page, e
 						return nil
 					}
 					if o.Contents {
-						loadContent(src, &ev.Event, ev.index)
+						loadContent(tx, &ev.Event, ev.index)
 					}
 					page.Events = append(page.Events, ev.Event)
 					bytes += size

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
 )
 
 // source is where frames come from: the committing transaction or a reader's.
@@ -12,9 +13,8 @@ type source interface {
 	frame(position uint64) ([]byte, error)                 // a copy, nil if there is none
 	peek(position uint64, fn func(raw []byte) error) error // no copy: raw ends with the call
 	doubt(row *Row) error                                  // a lost frame may have been this session's newest
-
-	// chunks calls fn with what reads the stored chunks of a frame's contents.
-	chunks(position uint64, fn func(get func(key []byte) []byte) error) error
+	content(ev *Event, index uint32)                       // fills it in, or ContentErr
+	salt(ev *Event, index uint32) (Salt, error)            // of the event's content
 }
 
 // seqEvent is an event with its index in its frame, by which its content is found.
@@ -116,13 +116,13 @@ func hashAfter(e *entry, src source, seq uint64) (Hash, uint64, error) {
 }
 
 // loadContent fills in an event's content, or the reason why it is not there.
-func loadContent(src source, ev *Event, index uint32) {
+func loadContent(tx *bolt.Tx, ev *Event, index uint32) {
 	if !ev.HasContent {
 		return
 	}
 	var content []byte
-	err := src.chunks(ev.Position, func(get func([]byte) []byte) (err error) {
-		content, _, err = readContent(ev, index, get)
+	err := protect("store.db", func() (err error) {
+		content, _, err = readContent(ev, index, tx.Bucket(bucketContents).Get)
 		return err
 	})
 	if err != nil {
@@ -133,15 +133,15 @@ func loadContent(src source, ev *Event, index uint32) {
 }
 
 // storedSalt reads the salt of an event's content.
-func storedSalt(src source, ev *Event, index uint32) (salt Salt, err error) {
-	err = src.chunks(ev.Position, func(get func([]byte) []byte) error {
-		value := get(contentKey(ev.Position, index, 0))
-		if value == nil {
-			return errContentMissing
-		}
-		_, salt, err = decodeChunk(nil, value, true, min(chunkSize, int(ev.ContentLen)))
-		return err
-	})
+func storedSalt(tx *bolt.Tx, ev *Event, index uint32) (Salt, error) {
+	value, err := getCopy(tx.Bucket(bucketContents), contentKey(ev.Position, index, 0))
+	if err != nil {
+		return Salt{}, err
+	}
+	if value == nil {
+		return Salt{}, errContentMissing
+	}
+	_, salt, err := decodeChunk(nil, value, true, min(chunkSize, int(ev.ContentLen)))
 	return salt, err
 }
 

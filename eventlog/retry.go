@@ -88,7 +88,7 @@ func (st *stage) differs(p *pending, stored *seqEvent) string {
 	case !stored.HasContent:
 		return ""
 	}
-	salt, err := storedSalt(st, &stored.Event, stored.index)
+	salt, err := st.salt(&stored.Event, stored.index)
 	if err != nil || commit(salt, p.content) != stored.Commitment {
 		return "content"
 	}

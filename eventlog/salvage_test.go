@@ -157,18 +157,19 @@ func TestCase26_SalvageOfFlippedBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	dir := filepath.Join(t.TempDir(), "copy")
 	whole, runs := 0, 0
-	for page := range pagesOf(t, filepath.Join(original.dir, journalFile)) {
+	pages, _ := pagesOf(t, filepath.Join(original.dir, journalFile))
+	for page := range pages {
 		for i := range perPage {
 			copyDir(t, original.dir, dir)
-			offset := page*os.Getpagesize() + r.IntN(os.Getpagesize())
+			offset := page*journalPageSize + r.IntN(journalPageSize)
 			switch (i + page) % 3 {
 			case 0:
-				offset = page*os.Getpagesize() + r.IntN(16) // the header
+				offset = page*journalPageSize + r.IntN(16) // the header
 			case 1:
-				offset = page*os.Getpagesize() + 16 + r.IntN(16*4) // the first elements, or a meta page
+				offset = page*journalPageSize + 16 + r.IntN(16*4) // the first elements, or a meta page
 			}
 			flipFile(t, filepath.Join(dir, journalFile), offset)
-			what := fmt.Sprintf("byte %d of page %d", offset%os.Getpagesize(), page)
+			what := fmt.Sprintf("byte %d of page %d", offset%journalPageSize, page)
 			rep, to := salvaged(t, dir, SalvageOptions{})
 			requireFaithful(t, what, to, rep, frames, contents, want)
 			if runs++; rep.LostFrames == 0 && rep.TailDoubt == "" {

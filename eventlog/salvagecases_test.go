@@ -27,7 +27,7 @@ func edit(t testing.TB, dir string, fn func(b []byte) []byte) {
 
 // zero blanks whole pages.
 func zero(b []byte, pages ...int) []byte {
-	size := os.Getpagesize()
+	size := journalPageSize
 	for _, p := range pages {
 		clear(b[p*size : (p+1)*size])
 	}
@@ -37,7 +37,7 @@ func zero(b []byte, pages ...int) []byte {
 // metaTxids are what the two meta pages say.
 func metaTxids(b []byte) (txids [2]uint64) {
 	for i := range txids {
-		txids[i] = binary.LittleEndian.Uint64(b[i*os.Getpagesize()+16+48:])
+		txids[i] = binary.LittleEndian.Uint64(b[i*journalPageSize+16+48:])
 	}
 	return txids
 }
@@ -53,10 +53,11 @@ func TestCase26_SalvageOfACutFile(t *testing.T) {
 	if testing.Short() {
 		step = 6
 	}
-	for page := 0; page < pagesOf(t, filepath.Join(original.dir, journalFile)); page += step {
+	pages, _ := pagesOf(t, filepath.Join(original.dir, journalFile))
+	for page := 0; page < pages; page += step {
 		for _, odd := range []int{0, 100} {
 			copyDir(t, original.dir, dir)
-			size := page*os.Getpagesize() + odd
+			size := page*journalPageSize + odd
 			require.NoError(t, os.Truncate(filepath.Join(dir, journalFile), int64(size)))
 			rep, err := Salvage(ctx, dir, filepath.Join(t.TempDir(), "new"), SalvageOptions{})
 			if err != nil {
@@ -115,7 +116,7 @@ func TestSalvageOfMetaPages(t *testing.T) {
 	}{
 		{"a byte of each", func(b []byte) []byte {
 			b[16+3] ^= 0x40
-			b[os.Getpagesize()+16+50] ^= 0xff
+			b[journalPageSize+16+50] ^= 0xff
 			return b
 		}, [2]string{"repaired", "repaired"}, BaseNewest, false},
 		{"a byte of the checksum", func(b []byte) []byte { b[16+60] ^= 1; return b }, [2]string{"repaired", "valid"}, BaseNewest, false},
@@ -365,8 +366,8 @@ func TestSalvageAsksTheIndex(t *testing.T) {
 	}{
 		"sound": {func(string) {}, []int{5, 6}, false},
 		"damaged": {func(path string) {
-			for page := 2; page < pagesOf(t, path); page++ {
-				flipFile(t, path, page*os.Getpagesize()+os.Getpagesize()/8)
+			for page, size := pagesOf(t, path); page > 2; page-- {
+				flipFile(t, path, (page-1)*size+size/8)
 			}
 		}, []int{1, 2, 3, 4, 5, 6}, false},
 		"ahead": {func(path string) {
@@ -415,7 +416,7 @@ func TestSalvageHealsFromOlderCopies(t *testing.T) {
 	want := []byte(frames[7])
 	edit(t, ts.dir, func(b []byte) []byte {
 		require.Greater(t, bytes.Count(b, want), 1, "an older page has it too")
-		at := pageOfBucket(t, ts.dir, bucketJournal)*os.Getpagesize() + bytes.Index(b[pageOfBucket(t, ts.dir, bucketJournal)*os.Getpagesize():], want)
+		at := pageOfBucket(t, ts.dir, bucketJournal)*journalPageSize + bytes.Index(b[pageOfBucket(t, ts.dir, bucketJournal)*journalPageSize:], want)
 		b[at+len(want)-10] ^= 1
 		return b
 	})
@@ -499,7 +500,7 @@ func TestSalvageOfWhatWasNeverCommitted(t *testing.T) {
 	ts.Store = nil
 	all, _ := journalOf(t, ts.dir)
 	edit(t, ts.dir, func(b []byte) []byte {
-		copy(b, before[:2*os.Getpagesize()])
+		copy(b, before[:2*journalPageSize])
 		require.True(t, bytes.Contains(b, []byte(all[uint64(len(want))])))
 		return b
 	})
@@ -543,9 +544,9 @@ func TestSalvageOfAConflict(t *testing.T) {
 	ts.expectDamage()
 	ts.Store = nil
 	edit(t, ts.dir, func(b []byte) []byte {
-		id := uint64(len(b) / os.Getpagesize())
-		page := append(leafPage(id, 7, other), make([]byte, os.Getpagesize())...)
-		return append(b, page[:os.Getpagesize()]...)
+		id := uint64(len(b) / journalPageSize)
+		page := append(leafPage(id, 7, other), make([]byte, journalPageSize)...)
+		return append(b, page[:journalPageSize]...)
 	})
 	rep, to := salvaged(t, ts.dir, SalvageOptions{})
 	require.True(t, rep.Complete)
@@ -576,7 +577,7 @@ func FuzzSalvagePage(f *testing.F) {
 	frames, _ := journalOf(f, dir)
 	file, err := os.ReadFile(filepath.Join(dir, journalFile))
 	require.NoError(f, err)
-	size := os.Getpagesize()
+	size := journalPageSize
 	used := int(journalSize(f, dir)) / size
 	file = file[:used*size]
 	for page := range used {
@@ -630,7 +631,7 @@ func TestSalvageForgedPages(t *testing.T) {
 	header := appendHeader(nil, &p, row.Head+1, row.LastPolicy)
 	forged := appendFrame(nil, &frame{session: id, first: row.Head + 1, count: 1, prev: row.Hash, lastPolicy: row.Head + 1,
 		headers: append(appendUvarint(nil, uint64(len(header))), header...)})
-	content := noise(9, 16*os.Getpagesize()-64)
+	content := noise(9, 16*journalPageSize-64)
 	_, err = ts.Append(ctx, Batch{Session: id, Expect: Any(), Events: []NewEvent{octets(content)}})
 	require.NoError(t, err)
 	want := fmt.Sprint(must(policyOf(ts.Store, id)))
@@ -642,7 +643,7 @@ func TestSalvageForgedPages(t *testing.T) {
 	chunk := []byte(contents[string(contentKey(position, 0, 0))])
 	leaf := 0
 	edit(t, ts.dir, func(b []byte) []byte {
-		size := os.Getpagesize()
+		size := journalPageSize
 		at := bytes.Index(b, chunk)
 		require.Positive(t, at)
 		require.Equal(t, 1, bytes.Count(b, chunk))

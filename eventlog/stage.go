@@ -134,12 +134,22 @@ func (st *stage) peek(position uint64, fn func(raw []byte) error) error {
 
 func (st *stage) doubt(row *Row) error { return st.s.st.doubt(row) }
 
-// chunks calls fn with what reads the stored chunks of a frame's contents.
-func (st *stage) chunks(position uint64, fn func(get func(key []byte) []byte) error) error {
-	if d := st.draft(position); d != nil {
-		return fn(d.chunk)
+func (st *stage) content(ev *Event, index uint32) {
+	if d := st.draft(ev.Position); d != nil {
+		ev.Content = d.events[index].content
+		return
 	}
-	return st.s.journal.view(func(tx *bolt.Tx) error { return txSource{st.s.st, tx}.chunks(position, fn) })
+	if err := st.s.journal.view(func(tx *bolt.Tx) error { loadContent(tx, ev, index); return nil }); err != nil {
+		ev.ContentErr = err
+	}
+}
+
+func (st *stage) salt(ev *Event, index uint32) (salt Salt, err error) {
+	if d := st.draft(ev.Position); d != nil {
+		return d.events[index].salt, nil
+	}
+	err = st.s.journal.view(func(tx *bolt.Tx) (err error) { salt, err = storedSalt(tx, ev, index); return err })
+	return salt, err
 }
 
 // add stages one unit and returns its results. On an error nothing of the

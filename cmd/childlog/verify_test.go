@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ func TestVerifyDamagedPages(t *testing.T) {
 	}
 	path := filepath.Join(dir, "store.db")
 	sound := journal(t, dir)
-	page := os.Getpagesize()
+	page := int(binary.LittleEndian.Uint32(sound[16+8:])) // of the first meta page
 	reports := 0
 	for at := 0; at < min(len(sound), 60*page); at += page {
 		for _, fill := range []byte{0xff, 0x01} {

@@ -3,14 +3,13 @@ package torture_test
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 )
 
 // classes says for each byte of a bbolt file what it is, as far as the newest
 // meta page leads to it. It is a reader of its own, so that what the store's
 // page checker overlooks is not overlooked here too.
 func classes(b []byte) ([]string, error) {
-	size := os.Getpagesize()
+	size := pageSize(b)
 	m := &pageMap{b: b, size: size, class: make([]string, len(b))}
 	best, root, free := uint64(0), uint64(0), uint64(0)
 	for page := range 2 {
@@ -89,7 +88,10 @@ func (m *pageMap) elements(at int, what string) error {
 // highWater is how many pages a bbolt file says it has.
 func highWater(b []byte) (pages uint64) {
 	for page := range 2 {
-		pages = max(pages, binary.LittleEndian.Uint64(b[page*os.Getpagesize()+16+40:]))
+		pages = max(pages, binary.LittleEndian.Uint64(b[page*pageSize(b)+16+40:]))
 	}
 	return pages
 }
+
+// pageSize is what the first meta page says.
+func pageSize(b []byte) int { return int(binary.LittleEndian.Uint32(b[16+8:])) }
