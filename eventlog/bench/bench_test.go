@@ -177,8 +177,8 @@ func TestOpenCrash(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, buildAndKill(dir, 20, 5))
 	r := &row{Name: "open-crash"}
-	targets, err := openRow(&options{quick: true}, r, filepath.Join(dir, "store"))
+	targets, events, err := openRow(&options{quick: true}, r, filepath.Join(dir, "store"))
 	require.NoError(t, err)
 	require.Len(t, targets, 1)
-	require.Greater(t, r.Detail["events"], 20.0*(2+5), "what was built, and single events after it")
+	require.Greater(t, events, 20.0*(2+5), "what was built, and single events after it")
 }
