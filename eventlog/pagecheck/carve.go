@@ -23,8 +23,8 @@ type Leaf struct {
 	// range that the branches above give to it. CarveLeaf knows no branches.
 	Sound   bool
 	Entries []Entry
-	// Gaps are the data of elements that do not line up: keys and values as the
-	// page packs them. Whoever knows their form can tell them apart.
+	// Gaps are the data of elements that do not line up, or have flags: keys and
+	// values as the page packs them. Whoever knows their form can tell them apart.
 	Gaps []Gap
 }
 
@@ -39,7 +39,7 @@ type Gap struct {
 
 // WalkLeaves is [Walk] by leaf pages. The leaf is valid until fn returns. A
 // bucket that is stored in the leaf of the root bucket comes as a leaf that has
-// the root bucket's page. Entries of nested buckets are left out.
+// the root bucket's page. Nested buckets are no entries: what lies there is a gap.
 func WalkLeaves(ctx context.Context, r io.ReaderAt, size int64, bucket []byte, fn func(Leaf) error) ([]Problem, error) {
 	in, err := open(ctx, r, size)
 	if err != nil {
@@ -61,14 +61,14 @@ func WalkLeaves(ctx context.Context, r io.ReaderAt, size int64, bucket []byte, f
 		}
 		if b.Inline {
 			w := in.wantedPage
-			err = fn(Leaf{Page: w.page, Pages: 1, Sound: rootSound, Entries: w.table.entries(nil, w.base, 0), Gaps: w.table.gaps(w.base)})
+			err = fn(Leaf{Page: w.page, Pages: 1, Sound: rootSound, Entries: w.table.entries(nil, w.base, 0), Gaps: w.table.gaps(w.base, 0)})
 			break
 		}
 		var list []Entry
 		t := &tree{height: unknownHeight, leaf: func(at ref, p page, t *table) error {
 			base := int64(p.id * in.src.pageSize)
 			list = t.entries(list[:0], base, 0)
-			return fn(Leaf{Page: p.id, Pages: uint64(len(p.buf)) / in.src.pageSize, Sound: in.probs.total() == in.pageStart, Entries: list, Gaps: t.gaps(base)})
+			return fn(Leaf{Page: p.id, Pages: uint64(len(p.buf)) / in.src.pageSize, Sound: in.probs.total() == in.pageStart, Entries: list, Gaps: t.gaps(base, 0)})
 		}}
 		err = in.visit(t, b.top())
 		break
@@ -87,20 +87,17 @@ func (t *table) entries(list []Entry, base int64, flags uint32) []Entry {
 	return list
 }
 
-// gaps lists what lies between the elements that can be relied on.
-func (t *table) gaps(base int64) (gaps []Gap) {
-	if t.whole {
-		return nil
-	}
+// gaps lists what lies between the elements that entries lists.
+func (t *table) gaps(base int64, flags uint32) (gaps []Gap) {
 	from := t.dataStart()
 	for i := 0; i < t.n; {
-		if e, ok := t.element(i); ok {
+		if e, ok := t.element(i); ok && e.flags == flags {
 			from, i = e.end(), i+1
 			continue
 		}
 		k, to := i+1, uint64(len(t.buf))
 		for ; k < t.n; k++ {
-			if e, ok := t.element(k); ok {
+			if e, ok := t.element(k); ok && e.flags == flags {
 				to = e.start
 				break
 			}
@@ -113,6 +110,10 @@ func (t *table) gaps(base int64) (gaps []Gap) {
 	return gaps
 }
 
+// overflowReads is how many times the size of the file a carver reads of
+// overflow pages: what any page claims to be long may be claimed by each.
+const overflowReads = 8
+
 // Carver reads single pages of a file, whatever else is wrong with it. It is
 // not for concurrent use.
 type Carver struct {
@@ -121,6 +122,7 @@ type Carver struct {
 	pageSize uint64
 	buf      []byte
 	list     []Entry
+	budget   uint64 // bytes of overflow pages that may still be read
 }
 
 // NewCarver returns a carver for pages of pageSize bytes, of a file of size
@@ -129,7 +131,7 @@ func NewCarver(r io.ReaderAt, size int64, pageSize int) (*Carver, error) {
 	if pageSize < minPageSize || pageSize > maxPageSize || pageSize&(pageSize-1) != 0 {
 		return nil, fmt.Errorf("page size is %d, want a power of two from %d to %d", pageSize, minPageSize, maxPageSize)
 	}
-	return &Carver{r: r, size: size, pageSize: uint64(pageSize)}, nil
+	return &Carver{r: r, size: size, pageSize: uint64(pageSize), budget: overflowReads*uint64(max(size, 0)) + maxLeafBytes}, nil
 }
 
 // Pages is the number of whole pages in the file.
@@ -138,7 +140,9 @@ func (c *Carver) Pages() uint64 { return uint64(c.size) / c.pageSize }
 // Leaf reads the page as a leaf, also if its header does not say so: whoever
 // asks knows by other means what to expect of it and has to check what comes.
 // ok is false for a page without an element that lines up. The leaf is valid
-// until the next call. The error is that of reading the file.
+// until the next call. All calls together read overflow pages of at most eight
+// times the size of the file; what is beyond counts as one page. The error is
+// that of reading the file.
 func (c *Carver) Leaf(id uint64) (leaf Leaf, ok bool, err error) {
 	return c.leaf(id, 0)
 }
@@ -200,6 +204,11 @@ func (c *Carver) leaf(id uint64, flags uint32) (leaf Leaf, ok bool, err error) {
 			break
 		}
 	}
+	if n := (leaf.Pages - 1) * ps; n > c.budget {
+		leaf.Pages, leaf.Sound = 1, false
+	} else {
+		c.budget -= n
+	}
 	if leaf.Pages > 1 {
 		c.buf = resize(c.buf, leaf.Pages*ps)
 		if err := readFull(c.r, c.buf[ps:], int64((id+1)*ps)); err != nil {
@@ -211,7 +220,7 @@ func (c *Carver) leaf(id uint64, flags uint32) (leaf Leaf, ok bool, err error) {
 	base := int64(id * ps)
 	c.list = t.entries(c.list[:0], base, flags)
 	leaf.Sound = leaf.Sound && len(c.list) == t.n
-	leaf.Gaps = t.gaps(base)
+	leaf.Gaps = t.gaps(base, flags)
 	leaf.Entries = c.list
 	return leaf, len(leaf.Entries)+len(leaf.Gaps) > 0, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -90,6 +91,44 @@ func TestCarver(t *testing.T) {
 		_, err := pagecheck.NewCarver(bytes.NewReader(nil), 0, size)
 		require.Error(t, err)
 	}
+}
+
+// TestCarverIsBounded: a file in which every page claims to be as long as a leaf
+// can be is read a few times over, not once for each page.
+func TestCarverIsBounded(t *testing.T) {
+	const pages = 2000
+	data := make([]byte, pages*1024)
+	for id := range pages {
+		p := data[id*1024:]
+		binary.LittleEndian.PutUint64(p, uint64(id))
+		binary.LittleEndian.PutUint16(p[8:], 2)
+		binary.LittleEndian.PutUint16(p[10:], 1)
+		binary.LittleEndian.PutUint32(p[12:], uint32(pages-id-1))
+		binary.LittleEndian.PutUint32(p[16+4:], 16)
+		binary.LittleEndian.PutUint32(p[16+8:], 8)
+		binary.LittleEndian.PutUint32(p[16+12:], uint32((pages-id)*1024-40))
+	}
+	r := &counted{ReaderAt: bytes.NewReader(data)}
+	c, err := pagecheck.NewCarver(r, int64(len(data)), 1024)
+	require.NoError(t, err)
+	for id := range uint64(pages) {
+		_, _, err := c.Leaf(id)
+		require.NoError(t, err)
+	}
+	require.Less(t, r.n, 9*len(data)+65<<20)
+	require.Less(t, 3*r.n, pages*len(data)/2, "as much as the pages claim")
+}
+
+// counted counts the bytes read.
+type counted struct {
+	io.ReaderAt
+	n int
+}
+
+func (c *counted) ReadAt(b []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(b, off)
+	c.n += n
+	return n, err
 }
 
 // TestRepairMetas: any one byte of either meta page, or one of each, is put
