@@ -19,9 +19,12 @@ func edit(t testing.TB, dir string, fn func(b []byte) []byte) {
 	require.NoError(t, os.WriteFile(path, fn(b), 0o600))
 }
 
+// pageSizeIn is the page size of a sound journal file.
+func pageSizeIn(b []byte) int { return int(binary.LittleEndian.Uint32(b[16+8:])) }
+
 // zero blanks whole pages.
 func zero(b []byte, pages ...int) []byte {
-	size := os.Getpagesize()
+	size := pageSizeIn(b)
 	for _, p := range pages {
 		clear(b[p*size : (p+1)*size])
 	}
@@ -31,7 +34,7 @@ func zero(b []byte, pages ...int) []byte {
 // metaTxids are what the two meta pages say.
 func metaTxids(b []byte) (txids [2]uint64) {
 	for i := range txids {
-		txids[i] = binary.LittleEndian.Uint64(b[i*os.Getpagesize()+16+48:])
+		txids[i] = binary.LittleEndian.Uint64(b[i*pageSizeIn(b)+16+48:])
 	}
 	return txids
 }
@@ -108,8 +111,8 @@ func TestSalvageOfMetaPages(t *testing.T) {
 		doubt  bool
 	}{
 		{"a byte of each", func(b []byte) []byte {
+			b[pageSizeIn(b)+16+50] ^= 0xff
 			b[16+3] ^= 0x40
-			b[os.Getpagesize()+16+50] ^= 0xff
 			return b
 		}, [2]string{"repaired", "repaired"}, BaseNewest, false},
 		{"a byte of the checksum", func(b []byte) []byte { b[16+60] ^= 1; return b }, [2]string{"repaired", "valid"}, BaseNewest, false},

@@ -77,7 +77,7 @@ func TestSalvageOfWhatWasNeverCommitted(t *testing.T) {
 	ts.Store = nil
 	all, _ := journalOf(t, ts.dir)
 	edit(t, ts.dir, func(b []byte) []byte {
-		copy(b, before[:2*os.Getpagesize()])
+		copy(b, before[:2*pageSizeIn(b)])
 		require.True(t, bytes.Contains(b, []byte(all[uint64(len(want))])))
 		return b
 	})
@@ -121,9 +121,9 @@ func TestSalvageOfAConflict(t *testing.T) {
 	ts.expectDamage()
 	ts.Store = nil
 	edit(t, ts.dir, func(b []byte) []byte {
-		id := uint64(len(b) / os.Getpagesize())
-		page := append(leafPage(id, 7, other), make([]byte, os.Getpagesize())...)
-		return append(b, page[:os.Getpagesize()]...)
+		size := pageSizeIn(b)
+		page := append(leafPage(uint64(len(b)/size), 7, other), make([]byte, size)...)
+		return append(b, page[:size]...)
 	})
 	rep, to := salvaged(t, ts.dir, SalvageOptions{})
 	require.True(t, rep.Complete)
@@ -154,7 +154,7 @@ func FuzzSalvagePage(f *testing.F) {
 	frames, _ := journalOf(f, dir)
 	file, err := os.ReadFile(filepath.Join(dir, journalFile))
 	require.NoError(f, err)
-	size := os.Getpagesize()
+	size := pageSizeIn(file)
 	used := int(journalSize(f, dir)) / size
 	file = file[:used*size]
 	for page := range used {
@@ -208,7 +208,7 @@ func TestSalvageForgedPages(t *testing.T) {
 	header := appendHeader(nil, &p, row.Head+1, row.LastPolicy)
 	forged := appendFrame(nil, &frame{session: id, first: row.Head + 1, count: 1, prev: row.Hash, lastPolicy: row.Head + 1,
 		headers: append(appendUvarint(nil, uint64(len(header))), header...)})
-	content := noise(9, 16*os.Getpagesize()-64)
+	content := noise(9, chunkSize-64)
 	_, err = ts.Append(ctx, Batch{Session: id, Expect: Any(), Events: []NewEvent{octets(content)}})
 	require.NoError(t, err)
 	want := fmt.Sprint(must(policyOf(ts.Store, id)))
@@ -220,7 +220,7 @@ func TestSalvageForgedPages(t *testing.T) {
 	chunk := []byte(contents[string(contentKey(position, 0, 0))])
 	leaf := 0
 	edit(t, ts.dir, func(b []byte) []byte {
-		size := os.Getpagesize()
+		size := pageSizeIn(b)
 		at := bytes.Index(b, chunk)
 		require.Positive(t, at)
 		require.Equal(t, 1, bytes.Count(b, chunk))
@@ -230,7 +230,7 @@ func TestSalvageForgedPages(t *testing.T) {
 		}
 		body := b[at : at+len(chunk)-4]
 		binary.LittleEndian.PutUint32(b[at+len(chunk)-4:], crc32.Checksum(body, castagnoli))
-		require.Greater(t, bytes.Count(b, forged), 10)
+		require.Greater(t, bytes.Count(b, forged), 3)
 		return b
 	})
 	for name, more := range map[string]func(b []byte) []byte{

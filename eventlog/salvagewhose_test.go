@@ -183,7 +183,8 @@ func TestSalvageHealsFromOlderCopies(t *testing.T) {
 	want := []byte(frames[7])
 	edit(t, ts.dir, func(b []byte) []byte {
 		require.Greater(t, bytes.Count(b, want), 1, "an older page has it too")
-		at := pageOfBucket(t, ts.dir, bucketJournal)*os.Getpagesize() + bytes.Index(b[pageOfBucket(t, ts.dir, bucketJournal)*os.Getpagesize():], want)
+		at := pageOfBucket(t, ts.dir, bucketJournal) * pageSizeIn(b)
+		at += bytes.Index(b[at:], want)
 		b[at+len(want)-10] ^= 1
 		return b
 	})
