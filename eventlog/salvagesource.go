@@ -161,6 +161,7 @@ func (s *salvager) newestRoot(r io.ReaderAt, pageSize int) (root uint64, err err
 		return 0, err
 	}
 	var longest, contents uint64
+	var equal []uint64
 	for id := uint64(2); id < c.Pages(); id++ {
 		if id%4096 == 0 {
 			if err := s.ctx.Err(); err != nil {
@@ -183,8 +184,18 @@ func (s *salvager) newestRoot(r io.ReaderAt, pageSize int) (root uint64, err err
 		switch {
 		case root == 0 || sequence > longest:
 			root, longest, contents, s.noContents = id, sequence, at, false
-		case sequence == longest && at != contents:
-			s.noContents = true
+			equal = append(equal[:0], id)
+		case sequence == longest:
+			s.noContents = s.noContents || at != contents
+			equal = append(equal, id)
+		}
+	}
+	// What any of them says was purged stays so.
+	for _, id := range equal {
+		p := pagecheck.Patched{R: r, Patches: []pagecheck.Patch{pagecheck.MetaFor(pageSize, id, c.Pages(), 0)}}
+		_, err := pagecheck.WalkLeaves(s.ctx, p, s.size, bucketTombstones, func(l pagecheck.Leaf) error { s.addTombs(l); return nil })
+		if isStop(err) {
+			return 0, err
 		}
 	}
 	return root, nil
