@@ -50,10 +50,11 @@ func TestCase26_SalvageOfACutFile(t *testing.T) {
 	if testing.Short() {
 		step = 6
 	}
-	for page := 0; page < pagesOf(t, filepath.Join(original.dir, journalFile)); page += step {
+	pages, pageSize := pagesOf(t, filepath.Join(original.dir, journalFile))
+	for page := 0; page < pages; page += step {
 		for _, odd := range []int{0, 100} {
 			copyDir(t, original.dir, dir)
-			size := page*os.Getpagesize() + odd
+			size := page*pageSize + odd
 			require.NoError(t, os.Truncate(filepath.Join(dir, journalFile), int64(size)))
 			rep, err := Salvage(ctx, dir, filepath.Join(t.TempDir(), "new"), SalvageOptions{})
 			if err != nil {

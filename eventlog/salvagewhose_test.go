@@ -3,7 +3,6 @@ package eventlog
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -133,8 +132,8 @@ func TestSalvageAsksTheIndex(t *testing.T) {
 	}{
 		"sound": {func(string) {}, []int{5, 6}, false},
 		"damaged": {func(path string) {
-			for page := 2; page < pagesOf(t, path); page++ {
-				flipFile(t, path, page*os.Getpagesize()+os.Getpagesize()/8)
+			for page, size := pagesOf(t, path); page > 2; page-- {
+				flipFile(t, path, (page-1)*size+size/8)
 			}
 		}, []int{1, 2, 3, 4, 5, 6}, false},
 		"ahead": {func(path string) {
