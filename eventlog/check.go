@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/google/uuid"
-	"github.com/vmihailenco/msgpack/v5"
-	bolt "go.etcd.io/bbolt"
+	"runtime"
 
 	"childlog/eventlog/pagecheck"
+	"github.com/google/uuid"
+	"github.com/vmihailenco/msgpack/v5"
 )
 
 // Finding is one thing that a check found wrong, with its place. Kinds are
@@ -43,6 +42,7 @@ const (
 type CheckReport struct {
 	Totals
 	Contents uint64 // contents compared with their commitments
+	Bytes    uint64 // of the frames and contents that were read, as stored
 	Findings []Finding
 	More     uint64 // findings beyond maxFindings
 }
@@ -63,31 +63,36 @@ func (r *CheckReport) add(f Finding) {
 // CheckOptions selects what a check covers.
 type CheckOptions struct {
 	Session  uuid.UUID          // only what concerns this one; uuid.Nil: every session
-	Progress func(done, of int) // frames; called now and then, may be nil
+	Progress func(done, of int) // frames; called now and then, by the caller's goroutine, may be nil
+	Workers  int                // how many processors to use; 0: all. The findings are the same
 }
 
 // Check reads the whole journal once and compares everything with everything:
 // pages, checksums, the chain of each session, policy links, atomic units,
 // contents against their commitments, what parents and children say of each
 // other, and the index against a fold of the journal. It writes nothing.
-// Memory grows with the number of sessions.
+// Memory grows with the number of sessions, and by a few bytes with each frame.
+// Frames are decoded by several goroutines; none is left at the end.
 //
 // Of one session are its own findings, and damage of the store in which events
 // of it may have been lost. Damage is a finding; an error means that the check
 // itself was stopped.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	c := &checker{s: s, o: o, fold: &Store{st: &state{over: newChanges()}, journal: s.journal, opts: Options{ReadOnly: true}},
-		relatives: family{started: map[linkKey]statement{}, granted: map[uuid.UUID]statement{}}}
+		relatives: family{started: map[linkKey]statement{}, granted: map[uuid.UUID]statement{}}, positions: map[uuid.UUID]*positionList{}}
+	if o.Workers <= 0 {
+		c.o.Workers = runtime.GOMAXPROCS(0)
+	}
 	if err := c.pages(ctx); err != nil {
 		return c.report, err
 	}
 	next := s.st.durable()
 	at := 0
-	err := s.eachFrame(ctx, 0, next, func(tx *bolt.Tx, position uint64, raw []byte) error {
-		if err := c.frame(tx, position, raw); err != nil {
+	err := s.scan(ctx, scanOptions{to: next, workers: c.o.Workers, verify: c.concerns}, func(p *scanned) error {
+		if err := c.frame(p); err != nil {
 			return err
 		}
-		if at++; o.Progress != nil && (at%4096 == 0 || position+1 == next) {
+		if at++; o.Progress != nil && (at%4096 == 0 || p.position+1 == next) {
 			o.Progress(at, int(next))
 		}
 		return nil
@@ -134,6 +139,7 @@ type checker struct {
 	relatives family    // what was said of delegations
 	nobodys   []Finding // of a check of one session: frames that could be any's
 	found     bool      // something is wrong, be it of another session
+	positions map[uuid.UUID]*positionList
 }
 
 // add keeps a finding if it is about what was asked for.
@@ -197,59 +203,74 @@ func inspectAll(ctx context.Context, dir string) (problems []string, err error) 
 	return problems, err
 }
 
+// concerns reports whether a session's contents count.
+func (c *checker) concerns(session uuid.UUID) bool {
+	return c.o.Session == uuid.Nil || c.o.Session == session
+}
+
 // frame checks one position.
-func (c *checker) frame(tx *bolt.Tx, position uint64, raw []byte) error {
-	group := newChanges()
-	totals := c.fold.st.totals
-	lost := func() error {
-		c.broken = true
-		if err := c.fold.lostFrame(group, position, raw, tx); err != nil {
-			return err
-		}
-		c.fold.st.apply(group, position+1, 0, totals)
+func (c *checker) frame(p *scanned) error {
+	fold, group := c.fold.st, c.fold.st.over // the fold is nobody else's: it is changed in place
+	fold.next = p.position + 1
+	c.report.Bytes += p.size + p.contents
+	if p.envelope {
+		c.unit(&p.frame, p.position)
+	}
+	if !p.stored || p.err != nil {
+		return c.unread(group, p)
+	}
+	f := &p.frame
+	if err := c.fold.foldEvents(group, f, p.position, p.events, &fold.totals); err != nil {
+		return err
+	}
+	e := group.rows[f.session]
+	c.keepPositions(e)
+	for i := range p.events {
+		c.relatives.note(&p.events[i])
+	}
+	if !c.concerns(f.session) {
 		return nil
-	}
-	if raw == nil {
-		if err := lost(); err != nil {
-			return err
-		}
-		if tx.Bucket(bucketTombstones).Get(positionKey(position)) == nil {
-			c.nobody(Finding{Kind: FindMissing, Position: position, Detail: "no frame and no tombstone"})
-		}
-		return nil
-	}
-	f, err := decodeFrame(raw)
-	if err == nil {
-		c.unit(&f, position)
-		err = c.fold.foldFrame(tx, group, position, raw, &totals)
-	}
-	if err != nil {
-		guess, _ := guessFrame(raw)
-		damaged := Finding{Kind: FindFrame, Session: guess.session, Seq: guess.first, Position: position, Detail: err.Error()}
-		if err := lost(); err != nil {
-			return err
-		}
-		if n := len(c.fold.st.lost); n > 0 && c.fold.st.lost[n-1] == position {
-			c.nobody(damaged) // what it names may be damaged too
-			return nil
-		}
-		c.add(damaged)
-		return nil
-	}
-	c.fold.st.apply(group, position+1, 0, totals)
-	if c.o.Session != uuid.Nil && c.o.Session != f.session {
-		return c.events(nil, position, raw)
 	}
 	c.report.Frames++
 	c.report.Events += f.count
 	if f.first == 1 {
 		c.report.Sessions++
 	}
-	if row := &group.rows[f.session].row; row.LastPolicy != f.lastPolicy {
-		c.add(Finding{Kind: FindLink, Session: f.session, Seq: f.last(), Position: position,
-			Detail: fmt.Sprintf("the frame names policy seq %d as the last, the log's is %d", f.lastPolicy, row.LastPolicy)})
+	if e.row.LastPolicy != f.lastPolicy {
+		c.add(Finding{Kind: FindLink, Session: f.session, Seq: f.last(), Position: p.position,
+			Detail: fmt.Sprintf("the frame names policy seq %d as the last, the log's is %d", f.lastPolicy, e.row.LastPolicy)})
 	}
-	return c.events(tx, position, raw)
+	for i := range p.events {
+		ev := &p.events[i]
+		if !ev.HasContent {
+			continue
+		}
+		if c.report.Contents++; ev.ContentErr != nil {
+			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: p.position, Detail: ev.ContentErr.Error()})
+		}
+	}
+	return nil
+}
+
+// unread notes a position without a frame, or with one that can't be read.
+func (c *checker) unread(group *changes, p *scanned) error {
+	c.broken = true
+	if !p.purged {
+		if err := c.fold.lose(group, p.position, p.guess, p.guessed, p.mark); err != nil {
+			return err
+		}
+	}
+	lost := c.fold.st.lost
+	switch {
+	case p.purged:
+	case !p.stored:
+		c.nobody(Finding{Kind: FindMissing, Position: p.position, Detail: "no frame and no tombstone"})
+	case len(lost) > 0 && lost[len(lost)-1] == p.position: // what it names may be damaged too
+		c.nobody(Finding{Kind: FindFrame, Session: p.guess.session, Seq: p.guess.first, Position: p.position, Detail: p.err.Error()})
+	default:
+		c.add(Finding{Kind: FindFrame, Session: p.guess.session, Seq: p.guess.first, Position: p.position, Detail: p.err.Error()})
+	}
+	return nil
 }
 
 // unit checks that atomic units are whole. After a frame that can't be read,
@@ -265,31 +286,6 @@ func (c *checker) unit(f *frame, position uint64) {
 func (c *checker) endUnit(next uint64) {
 	if c.left > 0 && !c.broken {
 		c.add(Finding{Kind: FindUnit, Position: next, Detail: fmt.Sprintf("the journal ends inside a unit: %d frames are missing", c.left)})
-	}
-}
-
-// events looks at each event of a sound frame: what it says of delegations
-// and, with a tx, whether its content is what was committed to.
-func (c *checker) events(tx *bolt.Tx, position uint64, raw []byte) error {
-	r, err := newFrameReader(raw)
-	if err != nil {
-		return err
-	}
-	var ev Event
-	for {
-		header, err := r.next(&ev)
-		if err != nil || header == nil {
-			return err
-		}
-		ev.Position = position
-		c.relatives.note(&ev)
-		if tx == nil || !ev.HasContent {
-			continue
-		}
-		c.report.Contents++
-		if loadContent(tx, &ev, uint32(ev.Seq-r.first)); ev.ContentErr != nil {
-			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: position, Detail: ev.ContentErr.Error()})
-		}
 	}
 }
 
@@ -329,16 +325,8 @@ func (c *checker) index(ctx context.Context) error {
 		if !sameRow(&got.row, &want.row) {
 			differs(id, fmt.Sprintf("the index says head %d hash %x, the journal %d %x", got.row.Head, got.row.Hash[:4], want.row.Head, want.row.Hash[:4]))
 		}
-		frames, err := c.s.st.frames(got, 1, int(got.row.Frames)+1)
-		if err != nil || uint64(len(frames)) != got.row.Frames {
-			differs(id, fmt.Sprintf("the index has %d of %d frame positions: %v", len(frames), got.row.Frames, err))
-			continue
-		}
-		for i, p := range want.pending {
-			if i >= len(frames) || frames[i] != p {
-				differs(id, fmt.Sprintf("frame %d is not where the index says, but at position %d with seq %d", i, p.pos, p.first))
-				break
-			}
+		if detail := c.comparePositions(got, want); detail != "" {
+			differs(id, detail)
 		}
 	}
 	for n, id := range c.fold.st.over.names {

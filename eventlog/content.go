@@ -76,39 +76,46 @@ func encodeContent(content []byte, salt Salt) []storedChunk {
 // decodeChunk checks one stored chunk and appends its bytes to dst. want is
 // the number of bytes the chunk must hold.
 func decodeChunk(dst, value []byte, first bool, want int) (out []byte, salt Salt, err error) {
+	var scratch []byte
+	plain, salt, err := openChunk(value, first, want, &scratch)
+	return append(dst, plain...), salt, err
+}
+
+// openChunk checks one stored chunk and returns its bytes where they lie: in
+// value, or in scratch if they were compressed.
+func openChunk(value []byte, first bool, want int, scratch *[]byte) (plain []byte, salt Salt, err error) {
 	head := 1
 	if first {
 		head += len(salt)
 	}
 	if len(value) < head+4 {
-		return dst, salt, fmt.Errorf("chunk: want at least %d bytes, got %d", head+4, len(value))
+		return nil, salt, fmt.Errorf("chunk: want at least %d bytes, got %d", head+4, len(value))
 	}
 	body := value[:len(value)-4]
 	if want, got := binary.LittleEndian.Uint32(value[len(value)-4:]), crc32.Checksum(body, castagnoli); want != got {
-		return dst, salt, fmt.Errorf("chunk: checksum: want %08x, got %08x", want, got)
+		return nil, salt, fmt.Errorf("chunk: checksum: want %08x, got %08x", want, got)
 	}
 	if body[0]&^byte(flagZstd) != 0 {
-		return dst, salt, fmt.Errorf("chunk: flags: unknown bits in 0x%02x", body[0])
+		return nil, salt, fmt.Errorf("chunk: flags: unknown bits in 0x%02x", body[0])
 	}
 	if first {
 		copy(salt[:], body[1:])
 	}
-	before := len(dst)
-	if body[0]&flagZstd == 0 {
-		dst = append(dst, body[head:]...)
-	} else {
+	if plain = body[head:]; body[0]&flagZstd != 0 {
+		if cap(*scratch) < want {
+			*scratch = make([]byte, 0, want)
+		}
 		r := zstdReaders.Get().(*zstd.Decoder)
-		part, err := r.DecodeAll(body[head:], make([]byte, 0, want))
+		plain, err = r.DecodeAll(plain, (*scratch)[:0:want]) // it never writes beyond
 		zstdReaders.Put(r)
 		if err != nil {
-			return dst, salt, fmt.Errorf("chunk: zstd: %w", err)
+			return nil, salt, fmt.Errorf("chunk: zstd: %w", err)
 		}
-		dst = append(dst, part...)
 	}
-	if got := len(dst) - before; got != want {
-		return dst, salt, fmt.Errorf("chunk: want %d bytes of content, got %d", want, got)
+	if len(plain) != want {
+		return nil, salt, fmt.Errorf("chunk: want %d bytes of content, got %d", want, len(plain))
 	}
-	return dst, salt, nil
+	return plain, salt, nil
 }
 
 // chunkCount is the number of chunks of a content of n bytes.
@@ -118,33 +125,3 @@ func chunkCount(n uint64) uint32 {
 	}
 	return uint32((n + chunkSize - 1) / chunkSize)
 }
-
-// readContent collects an event's content through get, which returns a stored
-// value or nil, and checks it against the commitment. ErrContentMissing tells
-// an erased content from a damaged one.
-func readContent(ev *Event, index uint32, get func(key []byte) []byte) (content []byte, salt Salt, err error) {
-	if ev.ContentLen > MaxContent {
-		return nil, salt, fmt.Errorf("content: length: want at most %d, got %d", MaxContent, ev.ContentLen)
-	}
-	content = make([]byte, 0, ev.ContentLen)
-	for chunk, n := uint32(0), chunkCount(ev.ContentLen); chunk < n; chunk++ {
-		value := get(contentKey(ev.Position, index, chunk))
-		if value == nil {
-			return nil, salt, fmt.Errorf("content: %w: chunk %d of %d", errContentMissing, chunk, n)
-		}
-		var s Salt
-		want := min(chunkSize, int(ev.ContentLen)-int(chunk)*chunkSize)
-		if content, s, err = decodeChunk(content, value, chunk == 0, want); err != nil {
-			return nil, salt, fmt.Errorf("content: chunk %d: %w", chunk, err)
-		}
-		if chunk == 0 {
-			salt = s
-		}
-	}
-	if got := commit(salt, content); got != ev.Commitment {
-		return nil, salt, fmt.Errorf("content: commitment: want %x, got %x", ev.Commitment[:8], got[:8])
-	}
-	return content, salt, nil
-}
-
-var errContentMissing = fmt.Errorf("missing")

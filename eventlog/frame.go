@@ -67,15 +67,24 @@ func appendFrame(b []byte, f *frame) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
+// checkFrameLength compares a frame's length with the one that it states. A
+// damaged page can claim a value of gigabytes: nothing is copied before this.
+func checkFrameLength(b []byte) error {
+	if len(b) < frameHead+4 || string(b[:len(frameMagic)]) != frameMagic {
+		return fmt.Errorf("frame: magic: want %q, got %q", frameMagic, b[:min(len(b), len(frameMagic))])
+	}
+	if n := uint64(binary.LittleEndian.Uint32(b[len(frameMagic):])); n != uint64(len(b)-frameHead) {
+		return fmt.Errorf("frame: length: want %d, got %d", n, len(b)-frameHead)
+	}
+	return nil
+}
+
 // decodeFrame checks the envelope (magic, length, checksum, flags, counts)
 // and leaves the headers to next. The result points into b.
 func decodeFrame(b []byte) (frame, error) {
 	var f frame
-	if len(b) < frameHead+4 || string(b[:len(frameMagic)]) != frameMagic {
-		return f, fmt.Errorf("frame: magic: want %q, got %q", frameMagic, b[:min(len(b), len(frameMagic))])
-	}
-	if n := uint64(binary.LittleEndian.Uint32(b[len(frameMagic):])); n != uint64(len(b)-frameHead) {
-		return f, fmt.Errorf("frame: length: want %d, got %d", n, len(b)-frameHead)
+	if err := checkFrameLength(b); err != nil {
+		return f, err
 	}
 	body := b[:len(b)-4]
 	if want, got := binary.LittleEndian.Uint32(b[len(b)-4:]), crc32.Checksum(body, castagnoli); want != got {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -114,35 +115,39 @@ func (j *journal) fingerprint(next uint64) (h Hash, err error) {
 	return h, err
 }
 
-// catchUpPage is how many frames one read transaction folds.
+// catchUpPage is how many frames are folded before they are published.
 const catchUpPage = 2048
 
 // catchUp folds the frames from the index's coverage to next.
 func (s *Store) catchUp(ctx context.Context, next uint64) error {
-	for s.st.next < next {
-		if err := ctx.Err(); err != nil {
-			return err
+	group, totals, bytes := newChanges(), s.st.totals, uint64(0)
+	o := scanOptions{from: s.st.next, to: next, workers: runtime.GOMAXPROCS(0)}
+	if next-o.from <= catchUpPage {
+		o.workers = 1
+	}
+	return s.scan(ctx, o, func(p *scanned) error {
+		bytes += p.size
+		var err error
+		switch {
+		case p.purged:
+		case !p.stored || p.err != nil:
+			err = s.lose(group, p.position, p.guess, p.guessed, p.mark)
+		default:
+			err = s.foldEvents(group, &p.frame, p.position, p.events, &totals)
 		}
-		group := newChanges()
-		totals, bytes := s.st.totals, uint64(0)
-		end := min(next, s.st.next+catchUpPage)
-		err := s.journal.view(func(tx *bolt.Tx) error {
-			return eachPosition(tx, s.st.next, end, func(position uint64, raw []byte) error {
-				bytes += uint64(len(raw))
-				return s.foldPosition(tx, group, position, raw, &totals)
-			})
-		})
-		if err != nil {
+		end := p.position + 1
+		if err != nil || end < next && end-s.st.next < catchUpPage {
 			return err
 		}
 		s.st.apply(group, end, bytes, totals)
+		group, bytes = newChanges(), 0
 		if frames, size := s.st.lag(); !s.opts.ReadOnly && (frames >= maxLagFrames || size >= maxLagBytes) {
 			if err := s.st.flush(s); errors.Is(err, errIndex) {
 				return err
 			} // else it can't be written now: the overlay grows instead
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // foldPosition folds what stands at a position, sound or not. It fails only
@@ -158,64 +163,58 @@ func (s *Store) foldPosition(tx *bolt.Tx, group *changes, position uint64, raw [
 	return err
 }
 
-// foldFrame folds one stored frame into the group: the recovery of what
-// stage.layOut does for a new one, through the same row and relations.
+// foldFrame folds one stored frame into the group.
 func (s *Store) foldFrame(tx *bolt.Tx, group *changes, position uint64, raw []byte, totals *Totals) error {
-	r, err := newFrameReader(append([]byte(nil), raw...))
+	f, err := decodeFrame(raw)
 	if err != nil {
 		return err
 	}
-	e := group.rows[r.session]
+	var d decoder
+	events, err := d.events(nil, &f, position)
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		if ev := &events[i]; foldsContent(ev.Type) && ev.Inherited == nil {
+			loadContent(tx, ev, uint32(i))
+		}
+	}
+	return s.foldEvents(group, &f, position, events, totals)
+}
+
+// foldEvents folds a decoded frame into the group: the recovery of what
+// stage.layOut does for a new one, through the same row and relations. It
+// keeps nothing of the events. It fails only where the index does, and then
+// has changed nothing.
+func (s *Store) foldEvents(group *changes, f *frame, position uint64, events []Event, totals *Totals) error {
+	e := group.rows[f.session]
 	if e == nil {
-		was, err := s.st.find(r.session, r.first > 1) // a new session needs no proof that it is new
+		was, err := s.st.find(f.session, f.first > 1) // a new session needs no proof that it is new
 		if err != nil {
 			return err
 		}
-		if was == nil {
-			was = &entry{row: Row{Session: r.session}}
+		e = &entry{row: Row{Session: f.session}}
+		if was != nil {
+			*e = *was // the group's own, until it is published
 		}
-		clone := *was
-		e = &clone
+		group.rows[f.session] = e
 	}
-	next := *e
-	next.row.applyFrame(&r.frame, position)
-	next.pending = append(next.pending, framePos{pos: position, first: r.first})
-	var found []func()
-	hash, scratch := r.prev, []byte(nil)
-	for {
-		ev := new(Event)
-		header, err := r.next(ev)
-		if err != nil {
-			return err
-		}
-		if header == nil {
-			break
-		}
-		hash, scratch = chainNext(hash, header, scratch)
-		ev.Position = position
-		if foldsContent(ev.Type) && ev.Inherited == nil {
-			loadContent(tx, ev, uint32(ev.Seq-r.first))
-		}
-		next.row.apply(ev, hash)
-		relations(ev, func(n name, id uuid.UUID) { found = append(found, func() { group.names[n] = id }) },
-			func(k linkKey, l link) { found = append(found, func() { group.links[k] = l }) })
+	e.row.applyFrame(f, position)
+	e.pending = append(e.pending, framePos{pos: position, first: f.first})
+	for i := range events {
+		ev := &events[i]
+		e.row.apply(ev, ev.Hash)
+		relations(ev, func(n name, id uuid.UUID) { group.names[n] = id }, func(k linkKey, l link) { group.links[k] = l })
 	}
-	for _, f := range found {
-		f()
-	}
-	if r.first == 1 {
+	if f.first == 1 {
 		totals.Sessions++
 	}
 	totals.Frames++
-	totals.Events += r.count
-	group.rows[r.session] = &next
+	totals.Events += f.count
 	return nil
 }
 
-// lostFrame notes a frame that is missing or can't be read. If its bytes still
-// name a session that expects it, only that session is damaged. Else any
-// session whose last frame lies before could be the one that lost its newest
-// events, so the policy of all of those is in doubt and refused.
+// lostFrame notes a frame that is missing or can't be read.
 func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.Tx) error {
 	if raw == nil {
 		purged, err := getCopy(tx.Bucket(bucketTombstones), positionKey(position))
@@ -223,8 +222,17 @@ func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.
 			return nil
 		}
 	}
+	f, ok := guessFrame(raw)
+	return s.lose(group, position, f, ok, isMark(raw))
+}
+
+// lose notes a frame that is missing or can't be read. If its bytes still
+// name a session that expects it, only that session is damaged. Else any
+// session whose last frame lies before could be the one that lost its newest
+// events, so the policy of all of those is in doubt and refused.
+func (s *Store) lose(group *changes, position uint64, f frame, guessed, mark bool) error {
 	s.notice(FindMissing, position, fmt.Sprintf("position %d: frame is missing or damaged", position))
-	if f, ok := guessFrame(raw); ok {
+	if guessed {
 		e := group.rows[f.session]
 		if e == nil {
 			var err error
@@ -232,7 +240,7 @@ func (s *Store) lostFrame(group *changes, position uint64, raw []byte, tx *bolt.
 				return err
 			}
 		}
-		if e == nil && f.first == 1 && isMark(raw) { // a log that lost its beginning
+		if e == nil && f.first == 1 && mark { // a log that lost its beginning
 			e = &entry{row: Row{Session: f.session}}
 		}
 		if e != nil && e.row.Head+1 == f.first {

@@ -40,7 +40,8 @@ func goroutinesLeft() string {
 		left = left[:0]
 		buf := make([]byte, 1<<20)
 		for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(stack, "eventlog.(*Store).runCommitter") || strings.Contains(stack, "eventlog.(*writer).run") || strings.Contains(stack, "eventlog.(*indexer).run") {
+			if strings.Contains(stack, "eventlog.(*Store).runCommitter") || strings.Contains(stack, "eventlog.(*writer).run") || strings.Contains(stack, "eventlog.(*indexer).run") ||
+				strings.Contains(stack, "eventlog.(*Store).scan.func") {
 				left = append(left, stack)
 			}
 		}

@@ -80,29 +80,20 @@ func readFrame(src source, session uuid.UUID, p framePos) ([]seqEvent, error) {
 		return nil, err
 	}
 	if raw == nil {
-		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: "frame is missing"}
+		return nil, damagedFrame(session, p, "frame is missing")
 	}
-	r, err := newFrameReader(raw)
+	f, err := promised(raw, session, p)
 	if err != nil {
-		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
+		return nil, err
 	}
-	if r.session != session || r.first != p.first {
-		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true,
-			Reason: fmt.Sprintf("the index points to session %s seq %d", r.session, r.first)}
+	var d decoder
+	events, err := d.events(nil, &f, p.pos)
+	if err != nil {
+		return nil, damagedFrame(session, p, err.Error())
 	}
-	out := make([]seqEvent, r.count)
-	hash, scratch := r.prev, []byte(nil)
+	out := make([]seqEvent, len(events))
 	for i := range out {
-		header, err := r.next(&out[i].Event)
-		if err != nil {
-			return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
-		}
-		out[i].prev = hash
-		hash, scratch = chainNext(hash, header, scratch)
-		out[i].Hash, out[i].Position, out[i].index = hash, p.pos, uint32(i)
-	}
-	if _, err := r.next(new(Event)); err != nil {
-		return nil, &CorruptError{Session: session, Seq: p.first, Position: p.pos, HasPosition: true, Reason: err.Error()}
+		out[i] = seqEvent{Event: events[i], index: uint32(i)}
 	}
 	return out, nil
 }
@@ -113,23 +104,6 @@ func hashAfter(e *entry, src source, seq uint64) (Hash, uint64, error) {
 		return Hash{}, 0, err
 	}
 	return events[0].Hash, events[0].Position, nil
-}
-
-// loadContent fills in an event's content, or the reason why it is not there.
-func loadContent(tx *bolt.Tx, ev *Event, index uint32) {
-	if !ev.HasContent {
-		return
-	}
-	var content []byte
-	err := protect("store.db", func() (err error) {
-		content, _, err = readContent(ev, index, tx.Bucket(bucketContents).Get)
-		return err
-	})
-	if err != nil {
-		ev.ContentErr = &CorruptError{Session: ev.Session, Seq: ev.Seq, Position: ev.Position, HasPosition: true, Type: ev.Type, Reason: err.Error()}
-		return
-	}
-	ev.Content = content
 }
 
 // storedSalt reads the salt of an event's content.

@@ -166,16 +166,23 @@ func or(s, fallback string) string {
 // compares it with the one found by links, and lists unknown types.
 func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []string) error {
 	var f folder
-	skipped := map[string]*Skipped{}
-	var last *eventlog.Event
-	err := s.Replay(ctx, out.Row.Session, true, func(ev *eventlog.Event) error {
+	type kind struct {
+		typ       string
+		ignorable bool
+	}
+	skipped := map[kind]*Skipped{}
+	var last eventlog.Hash
+	err := s.ReplayBorrowed(ctx, out.Row.Session, true, func(ev *eventlog.Event) error {
 		if ev.Seq > out.Row.Head {
 			return nil // appended since
 		}
 		if ev.ContentErr != nil {
 			return ev.ContentErr
 		}
-		last = ev
+		last = ev.Hash
+		if ev.PolicyBearing {
+			ev = ev.Clone() // the fold keeps it
+		}
 		if err := f.event(ev); err != nil {
 			return err
 		}
@@ -188,7 +195,7 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 		if known != nil && !slices.Contains(known, ev.Type) && !ev.Ignorable {
 			return fmt.Errorf("%w: %s at seq %d is required and the harness does not know it", eventlog.ErrUnknownType, ev.Type, ev.Seq)
 		}
-		key := fmt.Sprintf("%s %t", ev.Type, ev.Ignorable)
+		key := kind{ev.Type, ev.Ignorable}
 		if skipped[key] == nil {
 			skipped[key] = &Skipped{Type: ev.Type, Required: !ev.Ignorable, FirstSeq: ev.Seq}
 		}
@@ -202,7 +209,7 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 	if err != nil {
 		return err
 	}
-	if last == nil || last.Hash != out.Row.Hash || !slices.Equal(full.Seqs(), out.Policy.Seqs()) {
+	if last != out.Row.Hash || !slices.Equal(full.Seqs(), out.Policy.Seqs()) {
 		return unreadable(&eventlog.CorruptError{Session: out.Row.Session, Reason: "the policy found by links and that of the whole log differ"})
 	}
 	for _, sk := range skipped {

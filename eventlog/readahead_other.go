@@ -1,0 +1,7 @@
+//go:build !linux
+
+package eventlog
+
+import "os"
+
+func adviseWillNeed(*os.File, int64, int64) {}
