@@ -38,9 +38,9 @@ Read everything and compare everything with everything: the pages of the file,
 the checksum of each frame, the hash chain of each session, the links between
 policy events, atomic units, each content against its commitment, what parents
 and children say of each other, the index against the journal; and rebuild every
-session's policy. Nothing is written and nothing repaired. With ID only what
-concerns that session counts: its own findings, and damage of the store in which
-events of it may have been lost.
+session's policy. All processors are used. Nothing is written and nothing
+repaired. With ID only what concerns that session counts: its own findings, and
+damage of the store in which events of it may have been lost.
 
 Findings make the exit code 6. Notes are remarks on evidence (an imported log
 that lacks the approval pin, say) and no findings.
@@ -74,7 +74,7 @@ a log that ends here from one whose end was cut off.`),
 				if err != nil {
 					return err
 				}
-				v.Sessions, v.Events, v.Frames, v.Contents = report.Sessions, report.Events, report.Frames, report.Contents
+				v.Sessions, v.Events, v.Frames, v.Contents, v.Bytes = report.Sessions, report.Events, report.Frames, report.Contents, report.Bytes
 				found(&v, &report)
 				if _, err := s.Row(eventlog.StoreSession); err == nil && len(args) == 0 {
 					own = term.Dim("one is the store's own, of its rules")
@@ -207,8 +207,14 @@ func (a *app) verified(v *wire.Verified, own term.Text, took time.Duration) {
 		term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents))},
 	)
 	if a.msg.Rich() {
-		a.msg.Println(term.Dim(fmt.Sprintf("checked in %s, %s events/s", took.Round(time.Millisecond), grouped(uint64(float64(v.Events)/max(took.Seconds(), 1e-3))))))
+		a.msg.Println(term.Dim("checked in " + rate(v, took)))
 	}
+}
+
+// rate says how fast a check was, for people: it is never in the data.
+func rate(v *wire.Verified, took time.Duration) string {
+	seconds := max(took.Seconds(), 1e-3)
+	return fmt.Sprintf("%s, %s events/s, %.1f MB/s", took.Round(time.Millisecond), grouped(uint64(float64(v.Events)/seconds)), float64(v.Bytes)/1e6/seconds)
 }
 
 func (a *app) findings(title string, list []wire.Finding, colour func(...string) term.Text) {

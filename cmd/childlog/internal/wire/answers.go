@@ -168,6 +168,7 @@ type Verified struct {
 	Events    uint64    `json:"events"`
 	Frames    uint64    `json:"frames"`
 	Contents  uint64    `json:"contents"`
+	Bytes     uint64    `json:"bytes"` // of frames and contents that were read, as stored
 	Findings  []Finding `json:"findings"`
 	More      uint64    `json:"more"` // findings beyond those listed
 	Notes     []Finding `json:"notes"`
