@@ -475,6 +475,26 @@ func fillBatches(t testing.TB, ts *testStore, batches int) {
 	}
 }
 
+// TestCopiesCarryMarks: what a salvage stated as lost stays stated, and is not
+// found to be damage of its own.
+func TestCopiesCarryMarks(t *testing.T) {
+	ts := newStore(t)
+	ts.root(sid(1))
+	ts.say(sid(1), "a", "b", "c")
+	ts.change(bucketJournal, positionKey(2), func([]byte) []byte { return appendMark(nil, lostName{session: sid(1), first: 3}) })
+	changeDB(t, filepath.Join(ts.dir, journalFile), func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Delete(contentKey(2, 0, 0)) })
+	require.NoError(t, removeIndex(ts.dir))
+	before, report := contentsOf(t, ts.dir), checkStore(t, ts.dir)
+	require.NotEmpty(t, report.Findings)
+	out := compact(t, ts.dir)
+	require.EqualValues(t, 1, out.Lost)
+	require.Equal(t, before, contentsOf(t, ts.dir))
+	require.Equal(t, report, checkStore(t, ts.dir))
+	ts.open(Options{ReadOnly: true})
+	backup, _ := ts.backup("backup")
+	require.Equal(t, report, checkStore(t, backup))
+}
+
 // TestCompactKnowsEveryBucket: what a later version keeps is not dropped.
 func TestCompactKnowsEveryBucket(t *testing.T) {
 	dir := emptyStore(t)

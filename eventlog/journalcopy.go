@@ -44,6 +44,7 @@ type Copied struct {
 	Contents   uint64
 	Erased     uint64 // contents that the source does not have any more either
 	Tombstones uint64 // of purged frames
+	Lost       uint64 // marks that a salvage left in place of lost frames
 	Bytes      int64  // of the new store.db
 	PageSize   int    // of the new store.db, bytes
 }

@@ -14,7 +14,9 @@ import (
 // newer and sounder than it is, and the good copy it replaces would be gone.
 //
 // What was erased is no damage: a content of which every chunk is gone, and a
-// position with a tombstone in place of its frame.
+// position with a tombstone in place of its frame. Neither is a mark that a
+// salvage left in place of a lost frame: it states the loss, and goes along. A
+// hole states nothing.
 //
 // Memory grows with the number of sessions, about 150 bytes each.
 type proof struct {
@@ -35,7 +37,7 @@ type proof struct {
 type proven struct {
 	head uint64
 	hash Hash
-	gaps uint64 // tombstones before the head's frame
+	gaps uint64 // tombstones and marks before the head's frame
 }
 
 // dueContent is a content that must come next, or be gone as a whole.
@@ -67,6 +69,12 @@ func (p *proof) tombstone() {
 func (p *proof) frame(position uint64, raw []byte) error {
 	damaged := func(session uuid.UUID, seq uint64, format string, args ...any) error {
 		return &CorruptError{Session: session, Seq: seq, Position: position, HasPosition: true, Reason: fmt.Sprintf(format, args...)}
+	}
+	if isMark(raw) {
+		p.gaps++
+		p.gap = true
+		p.totals.Lost++
+		return nil
 	}
 	r, err := newFrameReader(raw)
 	if err != nil {

@@ -57,7 +57,7 @@ what it could not read would be gone for good.`),
 }
 
 // salvageHint is for operations that would carry damage on into a copy.
-const salvageHint = "nothing was written; `childlog verify` lists all damage, `childlog salvage` copies what can be read into a new store"
+const salvageHint = "nothing was written; `childlog verify` lists all damage, `childlog salvage --to DIR` copies what can be read into a new store"
 
 // copiedRow says what went into a copy.
 func copiedRow(c wire.Copied) term.Row {
@@ -67,6 +67,9 @@ func copiedRow(c wire.Copied) term.Row {
 	}
 	if c.Tombstones > 0 {
 		note += fmt.Sprintf("; %s purged", plural(int(c.Tombstones), "frame"))
+	}
+	if c.Lost > 0 {
+		note += fmt.Sprintf("; %s lost in a salvage before", plural(int(c.Lost), "frame"))
 	}
 	return term.Row{Name: "events", Value: term.Plain(grouped(c.Events)), Note: term.Dim(note)}
 }

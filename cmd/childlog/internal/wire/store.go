@@ -105,11 +105,12 @@ type Copied struct {
 	Contents   uint64 `json:"contents"`
 	Erased     uint64 `json:"erased"`
 	Tombstones uint64 `json:"tombstones"`
+	Lost       uint64 `json:"lost"`
 }
 
 // CopiedOf converts what a copy counted.
 func CopiedOf(c eventlog.Copied) Copied {
-	return Copied{c.Bytes, c.Frames, c.Events, c.Contents, c.Erased, c.Tombstones}
+	return Copied{c.Bytes, c.Frames, c.Events, c.Contents, c.Erased, c.Tombstones, c.Lost}
 }
 
 // Compacted is the answer of compact; its bytes are those after.
