@@ -2,8 +2,6 @@ package eventlog
 
 import (
 	"fmt"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Options.MaxSize bounds store.db. What is left at the end of it is kept for
@@ -31,17 +29,15 @@ func (j *journal) measureRoom() {
 		j.room.Store(roomForAll)
 		return
 	}
-	var size int64
-	if err := j.view(func(tx *bolt.Tx) error { size = tx.Size(); return nil }); err != nil {
+	pages, free, err := j.usage()
+	if err != nil {
 		return // the next commit meets the same failure and says so
 	}
-	reserve := min(reserveMost, max/reserveShare) + reserveLeast
-	stats := j.db.Stats()
-	free := stats.FreePageN
-	if stats.OpenTxN == 0 {
-		free += stats.PendingPageN // the next transaction may use them
+	if st := j.db.Stats(); st.OpenTxN > 0 {
+		free -= min(free, uint64(st.PendingPageN))
 	}
-	j.room.Store(max - int64(j.db.AllocSize) - reserve - treeSlack - size + int64(free)*int64(j.pageSize))
+	reserve := min(reserveMost, max/reserveShare) + reserveLeast
+	j.room.Store(max - int64(j.db.AllocSize) - reserve - treeSlack - int64(pages-free)*int64(j.pageSize))
 }
 
 // endsSomething reports whether a unit may use the reserve.

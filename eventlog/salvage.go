@@ -217,7 +217,7 @@ func (s *salvager) run(f io.ReaderAt, size int64) (*SalvageReport, error) {
 	if s.opts.DryRun {
 		return s.report, s.ctx.Err()
 	}
-	id.Incarnation++
+	id.Incarnation, id.Backup = s.report.Incarnation, false
 	id.Created = time.Now().UTC().Truncate(time.Second)
 	if err := s.write(id); err != nil {
 		return nil, fmt.Errorf("salvage to %s: %w", s.report.Target, err)

@@ -64,7 +64,7 @@ func TestSalvageOfASoundStore(t *testing.T) {
 	require.True(t, rep.Complete, "%+v", rep)
 	require.Zero(t, rep.Findings)
 	require.Equal(t, original.identity.Store, rep.Store)
-	require.Equal(t, uint64(2), rep.Incarnation)
+	require.Greater(t, rep.Incarnation, uint64(1))
 	require.Equal(t, want, truth(t, to))
 	frames, contents := journalOf(t, original.dir)
 	gotFrames, gotContents := journalOf(t, to)

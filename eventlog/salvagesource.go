@@ -248,7 +248,7 @@ func (s *salvager) findIdentity(dir string) (Identity, error) {
 	if id.Format > FormatVersion {
 		return id, fmt.Errorf("%w: store format: want 1 to %d, got %d; it was written by a newer childlog", ErrNewerFormat, FormatVersion, id.Format)
 	}
-	s.report.Store, s.report.SourceIncarnation, s.report.Incarnation = id.Store, id.Incarnation, id.Incarnation+1
+	s.report.Store, s.report.SourceIncarnation, s.report.Incarnation = id.Store, id.Incarnation, nextIncarnation(id.Incarnation)
 	return id, nil
 }
 
