@@ -1,8 +1,11 @@
 package eventlog
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // settle makes what an opener sees durable before anybody is told of it.
@@ -30,4 +33,25 @@ func (j *journal) settle() error {
 		return fmt.Errorf("store.db: syncing what the last process wrote: %w", err)
 	}
 	return nil
+}
+
+// believableEnd is the position after the last frame whose key is not far from
+// the one before: a flipped bit in the last key makes it any number, up to which
+// a reader would look for frames for ever.
+func (j *journal) believableEnd() (next uint64, err error) {
+	err = j.view(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketJournal).Cursor()
+		for k, _ := c.Last(); len(k) == 8; {
+			position, before := binary.BigEndian.Uint64(k), uint64(0)
+			if k, _ = c.Prev(); len(k) == 8 {
+				before = binary.BigEndian.Uint64(k)
+			}
+			if position >= before && position-before <= maxSearched {
+				next = position + 1
+				return nil
+			}
+		}
+		return nil
+	})
+	return next, err
 }

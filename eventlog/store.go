@@ -158,12 +158,18 @@ func (s *Store) journalEnd() (next uint64, unsure string, err error) {
 		unsure = "store.db: one meta page is invalid, the last commit may be missing"
 	}
 	if next != sequence {
+		var readErr error
 		err := &CorruptError{Reason: fmt.Sprintf("store.db: the journal ends at position %d, its sequence says %d", next, sequence)}
 		if !s.opts.ReadOnly {
 			return 0, "", err
 		}
 		s.notice(FindMissing, next, err.Error())
 		unsure = err.Reason
+		if next > sequence && next-sequence > maxSearched { // a damaged key: nobody counts up to it
+			if next, readErr = s.journal.believableEnd(); readErr != nil {
+				return 0, "", readErr
+			}
+		}
 		if sequence > next && sequence-next <= maxSearched {
 			next = sequence
 		}

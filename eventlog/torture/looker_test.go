@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // looker asks other processes about images: one at a time, another when it died.
@@ -21,10 +23,11 @@ func (l *looker) ask(question string) (answer string, err error) {
 	if _, err := fmt.Fprintln(l.h.stdin, question); err != nil {
 		return "", fmt.Errorf("%w: %w", errPanic, err)
 	}
-	late := time.AfterFunc(2*time.Minute, func() { _ = l.h.cmd.Process.Kill() }) // nobody is to wait for ever
+	h := l.h
+	late := time.AfterFunc(time.Minute, func() { _ = h.cmd.Process.Signal(unix.SIGQUIT) }) // which says where it hangs
 	answer, err = l.h.line()
 	if late.Stop(); err != nil {
-		l.h.kill()
+		_ = l.h.cmd.Wait() // for what it still says
 		err = fmt.Errorf("%w: %s: %w: %s", errPanic, question, err, l.h.stderr.String())
 		l.h = nil
 	}
