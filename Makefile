@@ -34,8 +34,10 @@ bench-quick: ## the same with small sizes, under a minute
 microbench: ## Go benchmarks: appends, policy by log length, a decision
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./eventlog ./replay ./policy
 
-torture: ## the long forms: every test without -short, and each fuzzer for a while
-	$(GO) test -count=1 -timeout 60m ./...
+torture: ## the long forms: every test without -short, each fuzzer for a while, and what the faults found
+	@mkdir -p bin && rm -f bin/torture-counts
+	CHILDLOG_TORTURE_COUNTS=$(CURDIR)/bin/torture-counts $(GO) test -count=1 -timeout 90m ./... || { cat bin/torture-counts 2>/dev/null; exit 1; }
 	@for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 20x $$p || exit 1; done; done
+	@cat bin/torture-counts

@@ -191,6 +191,19 @@ func TestEachStepFails(t *testing.T) {
 	}
 }
 
+// TestFoundAfterAFailedSync: the sync of a meta page fails, and the system
+// calls the page clean though it never wrote it. Opened again the store shows
+// the commit, and the repetition is told so: then a power cut may not take it.
+func TestFoundAfterAFailedSync(t *testing.T) {
+	canTrace(t)
+	for nth := 2; nth <= scale(4, 12); nth += 2 {
+		p := plot{Seed: uint32(520 + nth), Workers: 1, Small: true}
+		steps := failing(t, p, nth/2, false, &fault{call: "fdatasync", file: "store.db", nth: nth, errno: syscall.EIO})
+		_, told := said(steps)
+		require.Equal(t, []string{"told: outcome unknown"}, told)
+	}
+}
+
 // TestEachStepOfTheIndexFails: nothing is lost by it, and nobody but the log of
 // an operator hears of it.
 func TestEachStepOfTheIndexFails(t *testing.T) {
