@@ -166,7 +166,7 @@ func startHelper(t testing.TB, role string, env ...string) *helper {
 	require.NoError(t, err)
 	stdout, err := h.cmd.StdoutPipe()
 	require.NoError(t, err)
-	h.lines = bufio.NewReaderSize(stdout, 1<<20)
+	h.lines = bufio.NewReader(stdout)
 	require.NoError(t, h.cmd.Start())
 	t.Cleanup(h.kill)
 	return h
