@@ -281,7 +281,7 @@ func TestCrashImagesOfTheIndex(t *testing.T) {
 	steps := trace(t, "write", dir, nil, assignment{Plot: p, Dir: dir, From: r.acked, Count: 80}.env())
 	first := slices.IndexFunc(steps, func(s step) bool { return s.file == "index.db" && s.call == "pwrite64" })
 	require.Positive(t, first, "the index was written")
-	lookAt(t, p, d, steps, first, scale(6, 1), rand.New(rand.NewPCG(3, 0)))
+	lookAt(t, p, d, steps, first, scale(60, 1), rand.New(rand.NewPCG(3, 0)))
 }
 
 // TestCrashAfterACrash: a process dies at any step, another one goes on with
@@ -305,7 +305,7 @@ func TestCrashAfterACrash(t *testing.T) {
 			require.NoError(t, r.note(text))
 		}
 		second := trace(t, "write", dir, nil, assignment{Plot: p, Dir: dir, From: r.acked, Count: 2}.env())
-		lookAt(t, p, d, append(steps, second...), len(steps), scale(6, 1), random)
+		lookAt(t, p, d, append(steps, second...), len(steps), scale(10, 1), random)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestCrashAfterACrash(t *testing.T) {
 // cut may not take it back.
 func TestFoundIsDurable(t *testing.T) {
 	canTrace(t)
-	for nth := 2; nth <= 8; nth += 2 { // a commit syncs its data, then its meta page
+	for nth := 2; nth <= scale(4, 8); nth += 2 { // a commit syncs its data, then its meta page
 		p := plot{Seed: uint32(400 + nth), Workers: 1, Small: true}
 		dir := filepath.Join(fastDir(t), "store")
 		r := newPlot(t, dir, p)
@@ -330,6 +330,6 @@ func TestFoundIsDurable(t *testing.T) {
 		again, _ := said(second)
 		require.Len(t, again, 1)
 		require.Contains(t, again[0], `"Found":true`, "the test is about a unit that was there")
-		lookAt(t, p, d, append(steps, second...), len(steps), 1, rand.New(rand.NewPCG(5, 0)))
+		lookAt(t, p, d, append(steps, second...), len(steps), scale(4, 1), rand.New(rand.NewPCG(5, 0)))
 	}
 }

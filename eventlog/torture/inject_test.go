@@ -185,7 +185,7 @@ func TestEachStepFails(t *testing.T) {
 				faults = append(faults, f)
 			}
 		}
-		for _, f := range sample(faults, scale(12, 1), random) {
+		for _, f := range sample(faults, scale(30, 1), random) {
 			failing(t, p, 7, false, &f)
 		}
 	}
@@ -213,7 +213,7 @@ func TestEachStepOfTheIndexFails(t *testing.T) {
 		first := failing(t, p, 70, linger, nil)
 		faults := faultsOf(first, func(s step) bool { return s.file == "index.db" })
 		require.Greater(t, len(faults), 10)
-		for _, f := range sample(faults, scale(15, 1), rand.New(rand.NewPCG(7, uint64(n)))) {
+		for _, f := range sample(faults, scale(45, 1), rand.New(rand.NewPCG(7, uint64(n)))) {
 			failing(t, p, 70, linger, &f)
 		}
 	}

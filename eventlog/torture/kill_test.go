@@ -29,7 +29,7 @@ func newPlot(t testing.TB, dir string, p plot) *record {
 // opens and closes. After each kill the contract is held against what the
 // process was told; then the next one goes on with the same store.
 func TestKilledAtAnyMoment(t *testing.T) {
-	stores, rounds := scale(2, 100), scale(10, 25)
+	stores, rounds := scale(2, 100), scale(8, 25)
 	for n := range stores {
 		base := t.TempDir()
 		if n%2 == 1 {
