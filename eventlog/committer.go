@@ -11,11 +11,9 @@ const (
 	groupUnits = 4096     // units of one transaction
 	groupBytes = 24 << 20 // bytes after which a transaction takes no further unit
 
-	// While the callers of the last group come back, the committer waits for
-	// them this much of the time that its commit took, and no longer than this
-	// for the next one: a group that goes without them costs two syncs more.
-	gatherShare = 4
-	gatherPause = 50 * time.Microsecond
+	gatherUnits = 128                   // a group that waits for nobody
+	gatherPause = 50 * time.Microsecond // without anybody coming back
+	gatherMost  = time.Millisecond      // that the writer stands idle
 )
 
 // runCommitter stages units and hands them, group by group, to the one writer.
@@ -67,8 +65,7 @@ type committer struct {
 	st     *stage
 	closed bool // the queue is, and empty
 
-	back   int           // callers that the last group and the queue released or held
-	synced time.Duration // how long the last commit took
+	back int // callers that the last group released, and that wait already
 }
 
 // open reports whether anything is left to do.
@@ -98,28 +95,22 @@ func (c *committer) stage(u *unit) {
 }
 
 // gather stages what is waiting. After a group of several, whose callers are
-// about to come back, it yields until as many are there again.
+// about to come back, it yields until as many are there again: a group that goes
+// without them costs two syncs more. A large group goes at once, since the
+// writer's work for it is as long as theirs to come back.
 func (c *committer) gather() {
-	var begun, idle time.Time
-	for !c.full() {
+	begun := time.Now()
+	for idle, now := begun, begun; !c.full() && now.Sub(begun) < gatherMost; now = time.Now() {
 		select {
 		case u := <-c.s.queue:
 			c.take(u)
-			idle = time.Time{}
-			continue
+			if idle = now; len(c.st.group.units) < gatherUnits {
+				continue
+			}
+			return
 		default:
 		}
-		if c.back <= 1 || len(c.st.group.units) >= c.back {
-			return
-		}
-		now := time.Now()
-		if begun.IsZero() {
-			begun = now
-		}
-		if idle.IsZero() {
-			idle = now
-		}
-		if now.Sub(idle) > gatherPause || now.Sub(begun) > c.synced/gatherShare {
+		if c.back <= 1 || len(c.st.group.units) >= c.back || now.Sub(idle) > gatherPause {
 			return
 		}
 		runtime.Gosched()
@@ -130,19 +121,21 @@ func (c *committer) gather() {
 func (c *committer) hand() {
 	g := c.st.group
 	c.s.waitForIndex(uint64(len(g.drafts)), g.lag)
+	if len(g.units) == 1 && len(c.s.queue) == 0 { // nothing to stage meanwhile, so no goroutine to wake
+		c.st.begin(g)
+		c.done(c.s.commit(g))
+		return
+	}
 	c.w.groups <- g
 	c.st.begin(g)
 }
 
 // done takes the outcome of the group in flight. Its callers were answered.
-func (c *committer) done(o outcome) {
+func (c *committer) done(committed bool) {
 	flight, above := c.st.flight, c.st.group.units
 	c.back = len(flight.units) + len(above) + len(c.s.queue)
-	if len(flight.drafts) > 0 {
-		c.synced = o.took
-	}
-	if !o.failed {
-		c.s.windows.committed(flight.ids)
+	if committed {
+		c.s.windows.committed(flight.drafts)
 		c.st.flight = nil
 		return
 	}
@@ -183,17 +176,11 @@ func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
 type writer struct {
 	s        *Store
 	groups   chan *group
-	outcomes chan outcome // one for each group; no group is taken before it was
-}
-
-// outcome is what became of a group.
-type outcome struct {
-	failed bool // nothing of it counts
-	took   time.Duration
+	outcomes chan bool // whether a group counts; none is taken before it was read
 }
 
 func startWriter(s *Store) *writer {
-	w := &writer{s: s, groups: make(chan *group), outcomes: make(chan outcome)}
+	w := &writer{s: s, groups: make(chan *group), outcomes: make(chan bool)}
 	go w.run()
 	return w
 }
@@ -211,9 +198,9 @@ func (w *writer) run() {
 	}
 }
 
-// commit writes one group and answers its callers.
-func (s *Store) commit(g *group) outcome {
-	begun := time.Now()
+// commit writes one group and answers its callers. It reports whether the group
+// counts.
+func (s *Store) commit(g *group) bool {
 	err := s.writable()
 	if err == nil && len(g.drafts) > 0 {
 		var kind commitOutcome
@@ -228,7 +215,6 @@ func (s *Store) commit(g *group) outcome {
 			s.stop(fmt.Errorf("%w: the store must be reopened: %v", ErrReadOnly, err))
 		}
 	}
-	took := time.Since(begun)
 	for i, u := range g.units {
 		if err != nil {
 			u.finish(nil, err)
@@ -236,5 +222,5 @@ func (s *Store) commit(g *group) outcome {
 			u.finish(g.answers[i].results, g.answers[i].err)
 		}
 	}
-	return outcome{failed: err != nil, took: took}
+	return err == nil
 }

@@ -55,7 +55,10 @@ func TestStagedOnAGroupInFlight(t *testing.T) {
 	ts := newStore(t)
 	id := ts.root(sid(1))
 	w := holdWrites(ts, 0)
-	first := ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{named(eid(1), "x")}})
+	var first *Pending
+	ts.group(func() {
+		first = ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{named(eid(1), "x")}})
+	})
 	<-w.begun
 	next := ts.queueAppend(Batch{Session: id, Expect: At(2), Events: []NewEvent{text("y")}})
 	retry := ts.queueAppend(Batch{Session: id, Expect: Any(), Events: []NewEvent{named(eid(1), "x")}})
@@ -113,7 +116,10 @@ func TestStagedOnAFailedGroup(t *testing.T) {
 	ts := newStore(t)
 	id := ts.root(sid(1))
 	w := holdWrites(ts, syscall.ENOSPC)
-	lost := ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{named(eid(1), "lost")}})
+	var lost *Pending
+	ts.group(func() {
+		lost = ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{named(eid(1), "lost")}})
+	})
 	<-w.begun
 	behind := ts.queueAppend(Batch{Session: id, Expect: At(2), Events: []NewEvent{text("behind it")}})
 	instead := ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{text("instead")}})
@@ -140,7 +146,10 @@ func TestStagedOnABrokenGroup(t *testing.T) {
 	ts := newStore(t)
 	id := ts.root(sid(1))
 	w := holdWrites(ts, syscall.EIO)
-	lost := ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{text("lost")}})
+	var lost *Pending
+	ts.group(func() {
+		lost = ts.queueAppend(Batch{Session: id, Expect: At(1), Events: []NewEvent{text("lost")}})
+	})
 	<-w.begun
 	behind := ts.queueAppend(Batch{Session: id, Expect: Any(), Events: []NewEvent{named(eid(1), "behind it")}})
 	ts.staged()

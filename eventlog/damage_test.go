@@ -342,3 +342,30 @@ func TestManyLostFrames(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, ts.st.lost, maxLost)
 }
+
+// TestFrameOfThePast: a sound frame stands where another one belongs. It does
+// not take its session back to where it was, and the lost one, which was a
+// narrowing, is not forgotten: nobody knows whose it was, so nothing is granted.
+func TestFrameOfThePast(t *testing.T) {
+	ts := newStore(t)
+	id, other := ts.root(sid(1)), ts.root(sid(2))
+	ts.say(id, "one", "two")
+	ts.narrow(other)
+	require.NoError(t, ts.Close())
+	changeDB(t, filepath.Join(ts.dir, journalFile), func(tx *bolt.Tx) error {
+		b := tx.Bucket(bucketJournal)
+		_, first := b.Cursor().First()
+		last, _ := b.Cursor().Last()
+		return b.Put(bytes.Clone(last), bytes.Clone(first))
+	})
+	ts.expectDamage()
+	ts.open(Options{ReadOnly: true})
+	row, err := ts.Row(id)
+	require.NoError(t, err)
+	require.Equal(t, uint64(3), row.Head)
+	require.Equal(t, []string{"one", "two"}, ts.texts(id, 2))
+	for _, session := range []uuid.UUID{id, other} {
+		_, _, err = ts.Policy(ctx, session, 0)
+		require.ErrorIs(t, err, ErrPolicyUnreadable)
+	}
+}

@@ -20,7 +20,6 @@ type group struct {
 	bytes   uint64 // of frames and contents
 	lag     uint64 // bytes of the frames alone, which an open may have to fold
 	totals  Totals // of the store, with this group
-	ids     map[uuid.UUID]*stagedIDs
 }
 
 // answer is a unit's outcome, if the group is committed.
@@ -30,7 +29,7 @@ type answer struct {
 }
 
 func newGroup(first uint64, totals Totals) *group {
-	return &group{changes: newChanges(), first: first, next: first, totals: totals, ids: map[uuid.UUID]*stagedIDs{}}
+	return &group{changes: newChanges(), first: first, next: first, totals: totals}
 }
 
 func (g *group) draft(position uint64) *draft {
@@ -43,23 +42,18 @@ func (g *group) draft(position uint64) *draft {
 // put takes the frames of an admitted unit, which end before next.
 func (g *group) put(drafts []*draft, next uint64) {
 	for i, d := range drafts {
-		ids := g.ids[d.session]
-		if ids == nil {
-			ids = new(stagedIDs)
-			g.ids[d.session] = ids
-		}
 		d.continues, d.framesLeft = i > 0, uint64(len(drafts)-1-i)
 		d.raw = appendFrame(make([]byte, 0, len(d.headers)+frameMost), &d.frame)
+		d.headers = nil // the stage's, which it uses again
 		g.bytes += uint64(len(d.raw))
 		g.lag += uint64(len(d.raw))
-		for index, p := range d.events {
+		for _, p := range d.events {
 			for _, value := range p.chunks {
 				g.bytes += uint64(len(value))
 			}
-			if d.first == 1 && index == 0 {
-				g.totals.Sessions++
-			}
-			ids.list = append(ids.list, storedID{p.id, d.first + uint64(index)})
+		}
+		if d.first == 1 {
+			g.totals.Sessions++
 		}
 		g.totals.Events += d.count
 		g.totals.Frames++

@@ -57,11 +57,14 @@ func (s *Store) recentIDs(e *entry, src source) (map[uuid.UUID]uint64, error) {
 }
 
 // committed adds a durable group's ids to the windows that exist.
-func (ws *idWindows) committed(ids map[uuid.UUID]*stagedIDs) {
-	for session, staged := range ids {
-		if w := ws.sessions[session]; w != nil {
-			for _, id := range staged.list {
-				w.add(id)
+func (ws *idWindows) committed(drafts []*draft) {
+	if len(ws.sessions) == 0 {
+		return
+	}
+	for _, d := range drafts {
+		if w := ws.sessions[d.session]; w != nil {
+			for i, p := range d.events {
+				w.add(storedID{p.id, d.first + uint64(i)})
 			}
 		}
 	}

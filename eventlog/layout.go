@@ -11,6 +11,18 @@ type draft struct {
 	seqs   []uint64 // prev_policy links of policy-bearing events, by event
 	hashes []Hash   // chain hash after each event
 	raw    []byte   // encoded, once the unit was admitted
+
+	one struct { // of the usual frame
+		event [1]*pending
+		seq   [1]uint64
+		hash  [1]Hash
+	}
+}
+
+func newDraft(f frame) *draft {
+	d := &draft{frame: f}
+	d.events, d.seqs, d.hashes = d.one.event[:0], d.one.seq[:0], d.one.hash[:0]
+	return d
 }
 
 // layOut assigns seqs, links and hashes and cuts the batch into frames:
@@ -18,6 +30,7 @@ type draft struct {
 func (st *stage) layOut(e *entry, events []pending) ([]*draft, error) {
 	var drafts []*draft
 	var d *draft
+	var start int // of its headers in those of the unit
 	header, scratch := st.header, st.scratch
 	defer func() { st.header, st.scratch = header, scratch }()
 	seq, hash, lastPolicy := e.row.Head, e.row.hashBefore(e.row.Session), e.row.LastPolicy
@@ -29,10 +42,11 @@ func (st *stage) layOut(e *entry, events []pending) ([]*draft, error) {
 			return nil, &TooLargeError{What: "event header in bytes", Limit: maxFrame - 256, Size: uint64(len(header))}
 		}
 		if d == nil || len(d.headers)+len(header) > maxFrame-256 || d.count == MaxBatchEvents || p.policy != events[i-1].policy {
-			d = &draft{frame: frame{session: e.row.Session, first: seq, prev: hash, lastPolicy: lastPolicy}}
-			drafts = append(drafts, d)
+			d = newDraft(frame{session: e.row.Session, first: seq, prev: hash, lastPolicy: lastPolicy})
+			drafts, start = append(drafts, d), len(st.headers)
 		}
-		d.headers = append(appendUvarint(d.headers, uint64(len(header))), header...)
+		st.headers = append(appendUvarint(st.headers, uint64(len(header))), header...)
+		d.headers = st.headers[start:len(st.headers):len(st.headers)]
 		d.count++
 		d.events = append(d.events, p)
 		d.seqs = append(d.seqs, lastPolicy)

@@ -199,6 +199,12 @@ func (s *Store) foldEvents(group *changes, f *frame, position uint64, events []E
 		}
 		group.rows[f.session] = e
 	}
+	if f.first <= e.row.Head {
+		// A frame of the past is no part of the log, and the one that belongs
+		// here is lost, nobody knows whose.
+		e.row.damage(f.first, f.last(), "seqs stored twice")
+		return s.lose(group, position, frame{}, false, false)
+	}
 	e.row.applyFrame(f, position)
 	e.pending = append(e.pending, framePos{pos: position, first: f.first})
 	for i := range events {

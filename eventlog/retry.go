@@ -2,6 +2,8 @@ package eventlog
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -102,36 +104,40 @@ func (st *stage) findID(e *entry, events []pending) (int, uint64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	staged := [2]*stagedIDs{st.group.ids[e.row.Session]}
-	if st.flight != nil {
-		staged[1] = st.flight.ids[e.row.Session]
-	}
+	staged := st.stagedIDs(e)
 	for i := range events {
 		id := events[i].id
-		if seq := max(window[id], staged[0].find(id), staged[1].find(id)); seq != 0 {
+		if seq := max(window[id], staged[id]); seq != 0 {
 			return i, seq, nil
 		}
 	}
 	return 0, 0, nil
 }
 
-// stagedIDs are the ids that a group has staged for one session. Most callers
-// name no ids, so the map is made by the first that asks.
+// stagedIDs are the ids of a session whose frames are not durable yet, kept for
+// those sessions whose callers name ids.
 type stagedIDs struct {
-	list   []storedID
-	mapped int // ids of the list that the map has
-	seqs   map[uuid.UUID]uint64
+	next uint64 // positions below were looked at
+	seqs map[uuid.UUID]uint64
 }
 
-func (s *stagedIDs) find(id uuid.UUID) uint64 {
-	if s == nil {
-		return 0
+func (st *stage) stagedIDs(e *entry) map[uuid.UUID]uint64 {
+	staged := st.ids[e.row.Session]
+	if staged == nil {
+		staged = &stagedIDs{next: st.group.first, seqs: map[uuid.UUID]uint64{}}
+		if st.flight != nil {
+			staged.next = st.flight.first
+		}
+		st.ids[e.row.Session] = staged
 	}
-	if s.seqs == nil {
-		s.seqs = map[uuid.UUID]uint64{}
+	from, _ := slices.BinarySearchFunc(e.pending, staged.next, func(p framePos, next uint64) int { return cmp.Compare(p.pos, next) })
+	for _, p := range e.pending[from:] {
+		if d := st.draft(p.pos); d != nil {
+			for i, ev := range d.events {
+				staged.seqs[ev.id] = d.first + uint64(i)
+			}
+		}
 	}
-	for ; s.mapped < len(s.list); s.mapped++ {
-		s.seqs[s.list[s.mapped].id] = s.list[s.mapped].seq
-	}
-	return s.seqs[id]
+	staged.next = st.next
+	return staged.seqs
 }

@@ -153,11 +153,7 @@ func foldsContent(typ string) bool {
 // that one damaged frame does not hide the rest of a log.
 func (r *Row) applyFrame(f *frame, position uint64) {
 	if f.first != r.Head+1 {
-		if f.first > r.Head {
-			r.damage(r.Head+1, f.first-1, "missing events")
-		} else {
-			r.damage(f.first, f.last(), "seqs stored twice")
-		}
+		r.damage(r.Head+1, f.first-1, "missing events")
 		r.Hash = f.prev
 	} else if f.prev != r.hashBefore(f.session) {
 		r.damage(f.first, f.first, "chain: previous hash differs")

@@ -60,6 +60,9 @@ func damage(rt *rapid.T, dir string) {
 			if k == nil {
 				k, v = c.Last()
 			}
+			if len(v) == 0 {
+				continue // emptied before
+			}
 			k, v = bytes.Clone(k), bytes.Clone(v)
 			at := rapid.IntRange(0, len(v)-1).Draw(rt, "byte")
 			var err error

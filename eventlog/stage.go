@@ -24,8 +24,10 @@ type stage struct {
 	spare  *changes // an emptied unit, used again
 	next   uint64   // position of the next frame
 
-	event           Event // the one being folded
-	header, scratch []byte
+	ids map[uuid.UUID]*stagedIDs
+
+	event                    Event // the one being folded
+	header, headers, scratch []byte
 }
 
 func newStage(s *Store, flight *group) *stage {
@@ -36,7 +38,7 @@ func newStage(s *Store, flight *group) *stage {
 
 // begin starts a group on top of flight, nil if nothing is in flight.
 func (st *stage) begin(flight *group) {
-	st.flight = flight
+	st.flight, st.ids = flight, map[uuid.UUID]*stagedIDs{}
 	if flight != nil {
 		st.group = newGroup(flight.next, flight.totals)
 	} else {
@@ -158,7 +160,9 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 	st.unit = st.spare
 	staged, next := false, st.next
 	defer func() {
-		st.unit = nil
+		if st.unit, st.headers = nil, st.headers[:0]; cap(st.headers) > maxFrame {
+			st.headers = nil
+		}
 		st.spare.clear()
 		if !staged {
 			st.next = next

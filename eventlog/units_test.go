@@ -14,7 +14,11 @@ import (
 
 // inOneGroup makes the committer wait while queue fills the queue, so that all
 // of it is written in one transaction.
-func (ts *testStore) inOneGroup(queue func()) {
+func (ts *testStore) inOneGroup(queue func()) { ts.group(queue)() }
+
+// group is inOneGroup for a group whose outcome comes later: it returns what
+// waits for it.
+func (ts *testStore) group(queue func()) (wait func()) {
 	entered, leave, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
 		_, err := ts.Transact(ctx, EntryCreate, func(*View) ([]Batch, error) {
@@ -27,7 +31,7 @@ func (ts *testStore) inOneGroup(queue func()) {
 	<-entered
 	queue()
 	close(leave)
-	<-done // it shares the group's outcome
+	return func() { <-done } // it shares the group's outcome
 }
 
 // async queues a unit and returns a function that waits for it.
