@@ -40,8 +40,10 @@ type Result struct {
 
 // Plan decides, inside the commit, what an atomic unit writes. It sees the
 // state that all earlier units left, runs alone, and must be a pure function
-// of its view: no I/O, no locks. Each session may be named once. Returning no
-// batch commits nothing and succeeds. An error refuses the unit, unchanged.
+// of its view: no I/O, no locks. It runs again if a commit fails on which its
+// view rested, so each run sets anew what it leaves in variables of its caller.
+// Each session may be named once. Returning no batch commits nothing and
+// succeeds. An error refuses the unit, unchanged.
 type Plan func(v *View) ([]Batch, error)
 
 // View is the state of the store inside a commit. It is valid during the call

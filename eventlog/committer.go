@@ -30,7 +30,9 @@ const (
 //     a refusal may rest on a unit of the same group or of the one before, so
 //     it is worth as much as they are.
 //  4. If the commit failed, what was staged on top of it rests on nothing: it
-//     is staged anew.
+//     is staged anew, its plans included.
+//
+// A unit that is alone is written here at once, without waking the writer.
 //
 // It ends when the queue is closed and drained.
 func (s *Store) runCommitter() {

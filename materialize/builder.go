@@ -27,6 +27,7 @@ type builder struct {
 }
 
 func (b *builder) plan(v *eventlog.View) ([]eventlog.Batch, error) {
+	b.id, b.existing = uuid.Nil, false // what a run before this one found may be gone
 	var key eventlog.Hash
 	if b.r.Key != "" {
 		key = eventlog.KeyHash(b.c.Parent(), b.r.Key)

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -58,6 +59,7 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 	}
 	var out Judgement
 	results, err := a.s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
+		out = Judgement{}
 		row, c, err := a.compiledIn(v)
 		if err != nil {
 			return nil, err
@@ -80,6 +82,11 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 		}
 		return []eventlog.Batch{{Session: a.session, Expect: eventlog.At(row.Head), Epoch: r.Epoch, Events: events}}, nil
 	})
+	if errors.Is(err, eventlog.ErrOutcomeUnknown) { // the plan may be at work on out
+		out := Judgement{Session: a.session}
+		out.Verdict, out.Code, out.Rule = policy.VerdictDeny, policy.CodePolicyUnreadable, policy.RuleUnrecorded
+		return out, err
+	}
 	if err != nil {
 		if out.Verdict != policy.VerdictDeny { // decided and not durable: nothing may rest on it
 			out.Verdict, out.Code, out.Rule, out.Grant = policy.VerdictDeny, policy.CodePolicyUnreadable, policy.RuleUnrecorded, nil

@@ -163,7 +163,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return errors.Join(err, out.Sync(), out.Close()) // or the next sync of another file waits for it, too
 }
 
 // crashTask builds a store, says so, and writes single events until it is
