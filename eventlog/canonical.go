@@ -181,8 +181,8 @@ func (r *factReader) skip(depth int) error {
 	if err != nil {
 		return err
 	}
-	if (it.kind == kindList || it.kind == kindMap) && depth >= MaxNesting {
-		return &TooLargeError{What: "nesting of facts", Limit: MaxNesting, Size: uint64(depth) + 1}
+	if err := it.checkDepth(depth); err != nil {
+		return err
 	}
 	switch it.kind {
 	case kindList:
@@ -194,23 +194,39 @@ func (r *factReader) skip(depth int) error {
 	case kindMap:
 		var prev []byte
 		for i := range it.n {
-			key, err := r.next()
+			key, err := r.key(i, prev)
 			if err != nil {
 				return err
 			}
-			if key.kind != kindString {
-				return r.fail("map key: want string, got %s", key.kind)
-			}
-			if i > 0 && string(key.raw) <= string(prev) {
-				return r.fail("map key %q: keys must ascend strictly, got it after %q", key.raw, prev)
-			}
-			prev = key.raw
+			prev = key
 			if err := r.skip(depth + 1); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// checkDepth refuses a list or a map below too many others.
+func (it *item) checkDepth(depth int) error {
+	if (it.kind == kindList || it.kind == kindMap) && depth >= MaxNesting {
+		return &TooLargeError{What: "nesting of facts", Limit: MaxNesting, Size: uint64(depth) + 1}
+	}
+	return nil
+}
+
+// key reads the i-th key of a map, behind prev.
+func (r *factReader) key(i uint64, prev []byte) ([]byte, error) {
+	key, err := r.next()
+	switch {
+	case err != nil:
+		return nil, err
+	case key.kind != kindString:
+		return nil, r.fail("map key: want string, got %s", key.kind)
+	case i > 0 && string(key.raw) <= string(prev):
+		return nil, r.fail("map key %q: keys must ascend strictly, got it after %q", key.raw, prev)
+	}
+	return key.raw, nil
 }
 
 // appendUvarint writes a minimal uvarint.

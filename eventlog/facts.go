@@ -199,14 +199,19 @@ func (f Facts) Check() error {
 		return nil
 	}
 	r := factReader{b: f}
-	if c := f[0]; c&0xf0 != 0x80 && c != 0xde && c != 0xdf {
+	return r.whole(func() error { return r.skip(0) })
+}
+
+// whole checks that the bytes are one map and nothing else, which read reads.
+func (r *factReader) whole(read func() error) error {
+	if c := r.b[0]; c&0xf0 != 0x80 && c != 0xde && c != 0xdf {
 		return r.fail("want a map, got code 0x%02x", c)
 	}
-	if err := r.skip(0); err != nil {
+	if err := read(); err != nil {
 		return err
 	}
-	if r.off != len(f) {
-		return r.fail("%d bytes after the map", len(f)-r.off)
+	if r.off != len(r.b) {
+		return r.fail("%d bytes after the map", len(r.b)-r.off)
 	}
 	return nil
 }
@@ -279,24 +284,25 @@ func (f Facts) hash(key string) (h Hash) {
 // Map decodes the facts: nil, bool, int64, string, []byte, []any and
 // map[string]any. The result is the caller's.
 func (f Facts) Map() (map[string]any, error) {
-	if err := f.Check(); err != nil {
-		return nil, err
-	}
 	if len(f) == 0 {
 		return map[string]any{}, nil
 	}
 	r := factReader{b: f}
-	v, err := r.value()
+	var v any
+	err := r.whole(func() (err error) { v, err = r.value(0); return err })
 	if err != nil {
 		return nil, err
 	}
 	return v.(map[string]any), nil
 }
 
-// value decodes one checked value.
-func (r *factReader) value() (any, error) {
+// value decodes one value and refuses what skip refuses.
+func (r *factReader) value(depth int) (any, error) {
 	it, err := r.next()
 	if err != nil {
+		return nil, err
+	}
+	if err := it.checkDepth(depth); err != nil {
 		return nil, err
 	}
 	switch it.kind {
@@ -312,9 +318,9 @@ func (r *factReader) value() (any, error) {
 	case kindBytes:
 		return slices.Clone(it.raw), nil
 	case kindList:
-		list := make([]any, 0, it.n) // checked: so many are there
+		list := make([]any, 0, r.room(it.n))
 		for range it.n {
-			v, err := r.value()
+			v, err := r.value(depth + 1)
 			if err != nil {
 				return nil, err
 			}
@@ -322,13 +328,15 @@ func (r *factReader) value() (any, error) {
 		}
 		return list, nil
 	case kindMap:
-		m := make(map[string]any, it.n)
-		for range it.n {
-			k, err := r.next()
+		m := make(map[string]any, r.room(it.n))
+		var prev []byte
+		for i := range it.n {
+			k, err := r.key(i, prev)
 			if err != nil {
 				return nil, err
 			}
-			if m[factName(k.raw)], err = r.value(); err != nil {
+			prev = k
+			if m[factName(k)], err = r.value(depth + 1); err != nil {
 				return nil, err
 			}
 		}
@@ -336,6 +344,10 @@ func (r *factReader) value() (any, error) {
 	}
 	return nil, nil
 }
+
+// room bounds what is reserved for n elements by the bytes that are left, of
+// which each takes one at least.
+func (r *factReader) room(n uint64) int { return int(min(n, uint64(len(r.b)-r.off))) }
 
 // JSON renders the facts as one JSON object with sorted keys; 16 bytes read
 // as a UUID, other bytes as lower-case hex.
