@@ -129,6 +129,14 @@ func CheckPages(ctx context.Context, dir string) (CheckReport, error) {
 	return report, err
 }
 
+// reasonOf is what is wrong, without the place, which a finding gives apart.
+func reasonOf(err error) string {
+	if ce := (*CorruptError)(nil); errors.As(err, &ce) && ce.Reason != "" {
+		return ce.Reason
+	}
+	return err.Error()
+}
+
 type checker struct {
 	s         *Store
 	o         CheckOptions
@@ -246,7 +254,7 @@ func (c *checker) frame(p *scanned) error {
 			continue
 		}
 		if c.report.Contents++; ev.ContentErr != nil {
-			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: p.position, Detail: ev.ContentErr.Error()})
+			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: p.position, Detail: reasonOf(ev.ContentErr)})
 		}
 	}
 	return nil

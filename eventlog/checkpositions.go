@@ -55,7 +55,11 @@ const comparePage = 4096
 // comparePositions compares where the index says that a session's frames are
 // with where the scan found them, and says what differs.
 func (c *checker) comparePositions(got, want *entry) string {
-	next := c.positions[want.row.Session].reader()
+	list := c.positions[want.row.Session]
+	if list == nil { // of a session that a mark alone names
+		list = new(positionList)
+	}
+	next := list.reader()
 	differs, n := "", uint64(0)
 	for seq := uint64(1); ; {
 		page, err := c.s.st.frames(got, seq, comparePage)

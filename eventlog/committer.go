@@ -92,6 +92,10 @@ func (c *committer) take(u *unit) {
 
 func (c *committer) stage(u *unit) {
 	results, err := c.s.stageUnit(c.st, u)
+	if len(results) == 1 && results[0].Replayed && results[0].Position < c.s.st.durable() {
+		u.finish(results, nil) // it rests on nothing that is on its way
+		return
+	}
 	g := c.st.group
 	g.units, g.answers = append(g.units, u), append(g.answers, answer{results, err})
 }

@@ -19,6 +19,7 @@ type group struct {
 	next    uint64 // and after the last one
 	bytes   uint64 // of frames and contents
 	lag     uint64 // bytes of the frames alone, which an open may have to fold
+	charge  int64  // bytes that it is taken to fill of a limited store.db
 	totals  Totals // of the store, with this group
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,8 +27,9 @@ type indexer struct {
 	quit  chan struct{}
 	done  chan struct{}
 	mu    sync.Mutex
-	moved *sync.Cond // a flush ended
-	err   error      // the last flush failed; the index is behind, nothing else
+	moved *sync.Cond  // a flush ended
+	err   error       // the last flush failed; the index is behind, nothing else
+	due   atomic.Bool // somebody waits: flush, whatever the lag
 }
 
 func startIndexer(s *Store) *indexer {
@@ -62,7 +64,7 @@ func (x *indexer) run() {
 		case <-x.wake:
 			// After a failure only the timer tries again: a cut of a growing
 			// overlay with every commit would cost more with every commit.
-			if frames, bytes := x.s.st.lag(); x.failed() == nil && (frames >= flushLagFrames || bytes >= flushLagBytes) {
+			if frames, bytes := x.s.st.lag(); x.failed() == nil && (x.due.Swap(false) || frames >= flushLagFrames || bytes >= flushLagBytes) {
 				x.flush()
 			} else if frames > 0 && !armed {
 				timer.Reset(flushAfter)
@@ -107,6 +109,7 @@ func (s *Store) waitForIndex(more, moreBytes uint64) {
 		if frames, bytes := s.st.lag(); frames == 0 || frames+more <= maxLagFrames && bytes+moreBytes <= maxLagBytes {
 			return
 		}
+		x.due.Store(true)
 		x.poke()
 		x.moved.Wait()
 	}

@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -68,7 +67,7 @@ type journal struct {
 	oneMeta  bool   // one of the two meta pages is invalid
 	freeOpen uint64 // free pages at open
 	guard    guard
-	room     atomic.Int64 // see measureRoom
+	room     roomGauge
 }
 
 // openJournal opens store.db after the guards that bbolt lacks: an empty file
@@ -263,13 +262,13 @@ func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
 		j.measureRoom()
 		return committed, nil
 	}
-	if errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, ErrCorrupt) && !committing {
 		return brokenFile, err
 	}
 	if committing {
 		visible := before
 		if viewErr := j.view(func(tx *bolt.Tx) error { visible = tx.ID(); return nil }); viewErr != nil {
-			return brokenFile, errors.Join(err, viewErr)
+			return unknown, fmt.Errorf("%w: the commit failed, and the file can't be read to see how far it came: %w", ErrOutcomeUnknown, errors.Join(err, viewErr))
 		}
 		if visible != before {
 			return unknown, fmt.Errorf("%w: the commit's last sync failed: %w", ErrOutcomeUnknown, err)
@@ -277,6 +276,9 @@ func (j *journal) write(fn func(*bolt.Tx) error) (commitOutcome, error) {
 	}
 	if noSpace(err) {
 		return notCommitted, fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	if errno := syscall.Errno(0); !errors.As(err, &errno) {
+		err = damageError("store.db", err) // not the system's: what bbolt says of the file
 	}
 	return brokenFile, err
 }

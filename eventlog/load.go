@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -200,6 +201,9 @@ func (s *Store) foldEvents(group *changes, f *frame, position uint64, events []E
 		group.rows[f.session] = e
 	}
 	if f.first <= e.row.Head {
+		if slices.ContainsFunc(e.row.Damage, func(d Damage) bool { return d.From <= f.first && f.last() <= d.To }) {
+			return nil // it was missed, and stands too late: its session is damaged already
+		}
 		// A frame of the past is no part of the log, and the one that belongs
 		// here is lost, nobody knows whose.
 		e.row.damage(f.first, f.last(), "seqs stored twice")

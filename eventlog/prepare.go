@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -70,7 +71,11 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 	if err := CheckType(ev.Type); err != nil {
 		return err
 	}
-	p.typ, p.source, p.ignorable, p.inherited, p.facts, p.time = ev.Type, ev.Source, ev.Ignorable, ev.Inherited, ev.Facts, now
+	p.typ, p.source, p.ignorable, p.facts, p.time = ev.Type, ev.Source, ev.Ignorable, bytes.Clone(ev.Facts), now
+	if ev.Inherited != nil { // copied like the facts: a caller that stops waiting has its memory back
+		ref := *ev.Inherited
+		p.inherited = &ref
+	}
 	if p.source == 0 {
 		p.source = via.defaultSource(ev.Type)
 	}

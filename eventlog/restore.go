@@ -45,6 +45,9 @@ func Restore(ctx context.Context, backup, dir string, o RestoreOptions) (out Res
 		return out, err
 	}
 	out.Path, out.Backup = dir, backup
+	if inside(backup, dir) {
+		return out, invalidf("restore: %s lies inside the backup", dir)
+	}
 	if out.From, err = readIdentity(backup); errors.Is(err, ErrNotFound) {
 		return out, fmt.Errorf("%w: no backup at %s", ErrNotFound, backup)
 	} else if err != nil {

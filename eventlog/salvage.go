@@ -214,12 +214,18 @@ func (s *salvager) run(f io.ReaderAt, size int64) (*SalvageReport, error) {
 		return nil, err
 	}
 	s.report.settle()
+	if s.report.Base == BaseNone && s.report.Events == 0 {
+		return nil, fmt.Errorf("%w: %s: nothing to salvage: no frame is left in its %d bytes", ErrStoreLost, journalFile, size)
+	}
 	if s.opts.DryRun {
 		return s.report, s.ctx.Err()
 	}
 	id.Incarnation, id.Backup = s.report.Incarnation, false
 	id.Created = time.Now().UTC().Truncate(time.Second)
 	if err := s.write(id); err != nil {
+		if noSpace(err) {
+			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
+		}
 		return nil, fmt.Errorf("salvage to %s: %w", s.report.Target, err)
 	}
 	return s.report, nil

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -138,7 +139,14 @@ func (st *stage) doubt(row *Row) error { return st.s.st.doubt(row) }
 
 func (st *stage) content(ev *Event, index uint32) {
 	if d := st.draft(ev.Position); d != nil {
-		ev.Content = d.events[index].content
+		if !ev.HasContent {
+			return
+		}
+		chunks := d.events[index].chunks // not the caller's bytes, which may be the caller's again
+		content, _, err := readContent(ev, index, func(key []byte) []byte { return chunks[binary.BigEndian.Uint32(key[12:])] })
+		if ev.Content = content; err != nil {
+			ev.ContentErr = err
+		}
 		return
 	}
 	if err := st.s.journal.view(func(tx *bolt.Tx) error { loadContent(tx, ev, index); return nil }); err != nil {

@@ -75,7 +75,7 @@ func Root(ctx context.Context, s *eventlog.Store, r RootRequest) (Session, error
 		return Session{}, err
 	}
 	id := r.ID
-	_, err = s.Transact(ctx, eventlog.EntryCreate, func(v *eventlog.View) ([]eventlog.Batch, error) {
+	_, err = s.Transact(ctx, eventlog.EntryCreate, func(v *eventlog.View) (_ []eventlog.Batch, err error) {
 		if id == uuid.Nil {
 			if id, err = v.NewSessionID(); err != nil {
 				return nil, err

@@ -97,6 +97,7 @@ func (a *Authorizer) Decide(ctx context.Context, r CallRequest) (Judgement, erro
 	if err != nil {
 		return Judgement{}, err
 	}
+	a.keep(c)
 	out := Judgement{Moment: moment(&row, a.s.Now().UnixMilli(), r.Epoch, false)}
 	if r.Ask != "" && c.failure == nil {
 		g, err := Once(ctx, a.s, r.use(a.session))
@@ -113,6 +114,9 @@ func (a *Authorizer) Decide(ctx context.Context, r CallRequest) (Judgement, erro
 // compiled returns the policy for the given state, read if it is another than
 // the last one. A damaged row can't widen anything here: its session's policy
 // is read from the log, and what was read before lacks only what came after.
+//
+// It keeps nothing: inside a commit the state is not durable yet, and another
+// policy may take the same seqs if the commit fails. keep does, for what is.
 func (a *Authorizer) compiled(policyHead, rulesHead uint64, read func() (Effective, policy.OperatorRules, error)) (*compiled, error) {
 	if c := a.last.Load(); c != nil && c.policyHead == policyHead && c.rulesHead == rulesHead && c.failure == nil {
 		return c, nil
@@ -135,9 +139,11 @@ func (a *Authorizer) compiled(policyHead, rulesHead uint64, read func() (Effecti
 		c.failure, c.subject = unreadable(err), unreadableSubject(a.session)
 	}
 	c.engine, c.digest = policy.Compile(c.subject), PolicyDigest(&c.subject)
-	a.last.Store(c)
 	return c, nil
 }
+
+// keep makes a policy that was read from durable events the last one.
+func (a *Authorizer) keep(c *compiled) { a.last.Store(c) }
 
 // moment is the state of a session at a decision. nowMS is the store's clock.
 // Whoever only wants to know need not name the open activation; whoever records

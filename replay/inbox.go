@@ -37,7 +37,10 @@ func Send(ctx context.Context, s *eventlog.Store, session uuid.UUID, by Caller, 
 		return []eventlog.Batch{{Session: session, Expect: eventlog.Any(), Events: []eventlog.NewEvent{{
 			Type: eventlog.TypeInboxQueued, Facts: facts(pairs...), Media: eventlog.MediaText, Content: []byte(text)}}}}, nil
 	})
-	return first(results), id, err
+	if err != nil { // the plan may be at work on the id
+		return eventlog.Result{}, uuid.Nil, err
+	}
+	return first(results), id, nil
 }
 
 // Claim takes the pending messages for a running activation. No message is

@@ -58,12 +58,14 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 		return Judgement{}, err
 	}
 	var out Judgement
+	var c *compiled
 	results, err := a.s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
 		out = Judgement{}
-		row, c, err := a.compiledIn(v)
+		row, now, err := a.compiledIn(v)
 		if err != nil {
 			return nil, err
 		}
+		c = now
 		out = Judgement{Moment: moment(&row, v.Now().UnixMilli(), r.Epoch, true)}
 		out.Moment.Admitted = admitted
 		if r.Ask != "" && c.failure == nil {
@@ -93,6 +95,7 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 		}
 		return out, err
 	}
+	a.keep(c)
 	out.CallSeq, out.DecisionSeq = results[0].FirstSeq, results[0].LastSeq
 	return out, nil
 }

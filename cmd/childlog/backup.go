@@ -18,7 +18,8 @@ func newBackupCmd(a *app) *cobra.Command {
 		Long: long(`
 Write a copy of the store to DIR, which must be new or empty. It holds every
 event, each checked on the way; not the index, not a signing key, and no byte of
-what was erased. DIR is there as a whole or not at all.
+what was erased. DIR is there as a whole or not at all; a run that is killed
+leaves .DIR.backup-* beside it, which can be removed.
 
 A backup is read like a store (` + "`childlog --store DIR verify`" + `) and never
 written: ` + "`childlog restore`" + ` makes a store of it. It is made of what nobody

@@ -112,8 +112,11 @@ func (a *app) salvaged(r *eventlog.SalvageReport) {
 		term.Row{Name: "sessions", Value: n(r.Sessions)},
 		term.Row{Name: "events", Value: n(r.Events), Note: term.Dim(framesNote(r))},
 		term.Row{Name: "contents", Value: n(r.Contents), Note: term.Dim(lostNote(r.LostContents))},
-		term.Row{Name: "frames lost", Value: n(r.LostFrames), Note: term.Dim(fmt.Sprintf("of %s", grouped(r.Positions)))},
+		term.Row{Name: "frames lost", Value: n(r.LostFrames), Note: term.Dim(lostOf(r))},
 	)
+	if r.Base == eventlog.BaseNone {
+		a.out.Println(term.Warn("no tree is left: "), term.Plain("contents may have been erased, so none is taken"))
+	}
 	if r.TailDoubt != "" {
 		a.out.Println(term.Bad("the end is in doubt: "), term.Plain(r.TailDoubt))
 	}
@@ -139,15 +142,27 @@ func (a *app) salvaged(r *eventlog.SalvageReport) {
 
 func framesNote(r *eventlog.SalvageReport) string {
 	note := fmt.Sprintf("%s frames from the tree", grouped(r.Frames.Tree))
+	carved := "from free pages"
+	if r.Base == eventlog.BaseNone {
+		note, carved = "no tree is left", "frames found on pages"
+	}
 	for _, f := range []struct {
 		n    uint64
 		what string
-	}{{r.Frames.CutOff, "from pages cut off it"}, {r.Frames.Carved, "from free pages"}, {r.Frames.Tail, "unproven"}} {
+	}{{r.Frames.CutOff, "from pages cut off it"}, {r.Frames.Carved, carved}, {r.Frames.Tail, "unproven"}} {
 		if f.n > 0 {
 			note += fmt.Sprintf(", %s %s", grouped(f.n), f.what)
 		}
 	}
 	return note
+}
+
+// lostOf says of how many. What lay behind an end in doubt nobody can count.
+func lostOf(r *eventlog.SalvageReport) string {
+	if r.TailDoubt != "" {
+		return fmt.Sprintf("of %s, and perhaps more behind them", grouped(r.Positions))
+	}
+	return fmt.Sprintf("of %s", grouped(r.Positions))
 }
 
 func lostNote(n uint64) string {

@@ -65,7 +65,7 @@ Do this when verify finds that the index and the journal differ.`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, st, err := access.Reindex(cmd.Context(), a.place())
 			if err != nil {
-				return err
+				return a.orInit(err)
 			}
 			v := wire.StatsOf(id, access.Abs(a.place()), st)
 			return a.show(v, func() { a.out.Rows(statsRows(&v)...) })

@@ -117,7 +117,7 @@ func verifyHint(v *wire.Verified) string {
 	if v.More == 0 && !slices.ContainsFunc(v.Findings, func(f wire.Finding) bool { return f.Kind != eventlog.FindIndex }) {
 		return "the logs are whole; `childlog reindex` builds the index anew"
 	}
-	return "nothing was changed; keep a copy of the store as it is, or restore a backup; `childlog log` shows what can be read of a session"
+	return "nothing was changed; keep a copy of the store as it is; `childlog log` shows what can be read of a session, `childlog salvage --dry-run` what can be saved; or restore a backup"
 }
 
 func found(v *wire.Verified, report *eventlog.CheckReport) {

@@ -1,0 +1,101 @@
+package replay_test
+
+import (
+	"context"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/replay"
+)
+
+// TestPolicyOfAFailedCommit: a decision that is recorded on top of a switch is
+// made under it. If the commit fails both are gone, and a narrowing takes the
+// seq of the switch: nothing is decided under the policy that never was.
+func TestPolicyOfAFailedCommit(t *testing.T) {
+	f := newFixture(t)
+	root := f.editor()
+	_, _, err := replay.Switch(f.ctx, f.Store, root, replay.Change{Sandbox: &policy.Setting{Mode: policy.ReadOnly}})
+	require.NoError(t, err)
+	a := replay.NewAuthorizer(f.Store, root)
+	j, err := a.Decide(f.ctx, edits(t, "e0", "src/a.go"))
+	require.NoError(t, err)
+	require.False(t, j.Allowed())
+
+	signal.Ignore(syscall.SIGXFSZ)
+	var old unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	entered, leave := make(chan struct{}), make(chan struct{})
+	errs := make(chan error, 3)
+	go func() {
+		_, err := f.Store.Transact(f.ctx, eventlog.EntryCreate, func(*eventlog.View) ([]eventlog.Batch, error) {
+			close(entered)
+			<-leave
+			return nil, nil
+		})
+		errs <- err
+	}()
+	<-entered
+	go func() {
+		_, _, err := replay.Switch(f.ctx, f.Store, root, replay.Change{Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite}})
+		errs <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	go func() {
+		_, err := a.Record(f.ctx, edits(t, "e1", "src/a.go"))
+		errs <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	limit := old
+	limit.Cur = 0
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+	close(leave)
+	for range 3 {
+		require.Error(t, <-errs)
+	}
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &old))
+
+	// the same seq is taken by a narrowing
+	at := f.narrow(root, policy.ReadOnly, false)[0].Seq
+	j, err = a.Decide(f.ctx, edits(t, "e2", "src/a.go"))
+	require.NoError(t, err)
+	require.Equal(t, at, j.EvaluatedSeq)
+	fresh := f.decide(root, edits(t, "e2", "src/a.go"))
+	require.False(t, fresh.Allowed(), "a new authorizer")
+	require.False(t, j.Allowed(), "the session was narrowed to read-only")
+	j, err = a.Record(f.ctx, edits(t, "e3", "src/a.go"))
+	require.NoError(t, err)
+	require.False(t, j.Allowed(), "the session was narrowed to read-only")
+}
+
+// TestSendThatIsNotWaitedFor leaves the message's id to the plan, which may be
+// at work on it (found by the race detector).
+func TestSendThatIsNotWaitedFor(t *testing.T) {
+	f := newFixture(t)
+	child := f.child(f.editor()).ID
+	entered, leave := make(chan struct{}), make(chan struct{})
+	done := make(chan error)
+	go func() {
+		_, err := f.Store.Transact(f.ctx, eventlog.EntryCreate, func(*eventlog.View) ([]eventlog.Batch, error) {
+			close(entered)
+			<-leave
+			return nil, nil
+		})
+		done <- err
+	}()
+	<-entered
+	time.AfterFunc(300*time.Millisecond, func() { close(leave) })
+	ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
+	defer cancel()
+	_, id, err := replay.Send(ctx, f.Store, child, replay.AsOperator(), "hello")
+	require.ErrorIs(t, err, eventlog.ErrOutcomeUnknown)
+	require.Equal(t, uuid.Nil, id)
+	<-done
+}
