@@ -45,7 +45,7 @@ func Restore(ctx context.Context, backup, dir string, o RestoreOptions) (out Res
 		return out, err
 	}
 	out.Path, out.Backup = dir, backup
-	if inside(backup, dir) {
+	if inside(backup, dir) && !inside(dir, backup) {
 		return out, invalidf("restore: %s lies inside the backup", dir)
 	}
 	if out.From, err = readIdentity(backup); errors.Is(err, ErrNotFound) {
