@@ -28,7 +28,7 @@ fmt:
 bench: ## childlog beside its peers, some minutes; ARGS='-run append -dir /mnt/disk' narrows and places it
 	cd eventlog/bench && $(GO) run . $(ARGS)
 
-bench-quick: ## the same with small sizes, under a minute
+bench-quick: ## the same with small sizes, in about a minute
 	cd eventlog/bench && $(GO) run . -quick $(ARGS)
 
 microbench: ## Go benchmarks: appends, policy by log length, a decision

@@ -39,10 +39,6 @@ func (d doubtful) peek(position uint64, fn func([]byte) error) error {
 	return fn(raw)
 }
 
-func (d doubtful) content(*Event, uint32) {}
-
-func (d doubtful) salt(*Event, uint32) (Salt, error) { return Salt{}, nil }
-
 func (d doubtful) doubt(*Row) error { return d.pile.doubt }
 
 // put adds the frame of one event.

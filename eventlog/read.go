@@ -27,10 +27,6 @@ func (t txSource) peek(position uint64, fn func(raw []byte) error) error {
 	return protect("store.db", func() error { return fn(t.tx.Bucket(bucketJournal).Get(positionKey(position))) })
 }
 
-func (t txSource) content(ev *Event, index uint32) { loadContent(t.tx, ev, index) }
-
-func (t txSource) salt(ev *Event, index uint32) (Salt, error) { return storedSalt(t.tx, ev, index) }
-
 func (t txSource) doubt(row *Row) error { return t.st.doubt(row) }
 
 func (s *Store) lookup(session uuid.UUID) (*entry, error) {

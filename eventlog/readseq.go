@@ -7,14 +7,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// source is where frames come from: the committing transaction or a reader's.
+// source is where frames come from: what is staged, over the store, or a
+// reader's transaction.
 type source interface {
 	frames(e *entry, seq uint64, limit int) ([]framePos, error)
 	frame(position uint64) ([]byte, error)                 // a copy, nil if there is none
 	peek(position uint64, fn func(raw []byte) error) error // no copy: raw ends with the call
 	doubt(row *Row) error                                  // a lost frame may have been this session's newest
-	content(ev *Event, index uint32)                       // fills it in, or ContentErr
-	salt(ev *Event, index uint32) (Salt, error)            // of the event's content
 }
 
 // seqEvent is an event with its index in its frame, by which its content is found.
