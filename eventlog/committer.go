@@ -100,23 +100,26 @@ func (c *committer) stage(u *unit) {
 	g.units, g.answers = append(g.units, u), append(g.answers, answer{results, err})
 }
 
-// gather stages what is waiting. After a group of several, whose callers are
-// about to come back, it yields until as many are there again: a group that goes
-// without them costs two syncs more. A large group goes at once, since the
-// writer's work for it is as long as theirs to come back.
+// gather stages what is waiting, however long that takes. After a group of
+// several, whose callers are about to come back, it yields until as many are
+// there again: a group that goes without them costs two syncs more. A large
+// group goes at once, since the writer's work for it is as long as theirs to
+// come back.
 func (c *committer) gather() {
 	begun := time.Now()
-	for idle, now := begun, begun; !c.full() && now.Sub(begun) < gatherMost; now = time.Now() {
+	for idle := begun; !c.full(); {
 		select {
 		case u := <-c.s.queue:
 			c.take(u)
-			if idle = now; len(c.st.group.units) < gatherUnits {
-				continue
+			if len(c.st.group.units) >= gatherUnits {
+				return
 			}
-			return
+			idle = time.Now()
+			continue
 		default:
 		}
-		if c.back <= 1 || len(c.st.group.units) >= c.back || now.Sub(idle) > gatherPause {
+		now := time.Now()
+		if c.back <= 1 || len(c.st.group.units) >= c.back || now.Sub(idle) > gatherPause || now.Sub(begun) > gatherMost {
 			return
 		}
 		runtime.Gosched()
