@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -24,7 +23,7 @@ func (r *run) effective(ctx context.Context, f *file, sc *scan) (importer.Effect
 	}
 	e, err := replay.Fold(n.policy)
 	if sc.beyond > 0 { // the store knows more than this file
-		e, err = replay.Policy(ctx, r.s, f.session, 0)
+		e, err = replay.Policy(ctx, r.S, f.Session, 0)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -34,7 +33,7 @@ func (r *run) effective(ctx context.Context, f *file, sc *scan) (importer.Effect
 		return importer.Effective{Sandbox: "unreadable", Approvals: string(policy.Never)}, nil
 	}
 	for _, found := range e.Findings {
-		r.findings.Add(importer.Finding{Code: found.Code, File: f.path, Line: n.policyLine[found.Seq], Session: f.session, Seq: found.Seq, Detail: found.Detail})
+		r.Findings.Add(importer.Finding{Code: found.Code, File: f.path, Line: n.policyLine[found.Seq], Session: f.Session, Seq: found.Seq, Detail: found.Detail})
 	}
 	return importer.Effective{Sandbox: e.Sandbox.Value.String(), Approvals: string(e.Approvals)}, nil
 }
@@ -45,13 +44,13 @@ func (r *run) delegations(o *outcome) {
 	if !f.h.isChild() {
 		return
 	}
-	d := importer.Delegation{Child: f.session, ChildExternal: f.key, Parent: f.parent, ParentExternal: f.h.parent, ParentMark: f.parentMark,
-		Depth: f.depth, Label: n.displayLabel(), Provider: n.provider, Mode: n.mode, Seed: f.h.seed,
+	d := importer.Delegation{Child: f.Session, ChildExternal: f.Key, Parent: f.Parent, ParentExternal: f.h.parent, ParentMark: f.ParentMark,
+		Depth: f.Depth, Label: n.displayLabel(), Provider: n.provider, Mode: n.mode, Seed: f.h.seed,
 		Sandbox: n.delegatedSandbox(), Approvals: n.pin(), Told: n.told, Effective: o.effective,
 		Call: importer.Fact{Mark: importer.Absent}, ParentSandbox: importer.Fact{Mark: importer.Absent}}
-	if f.parent != uuid.Nil {
-		_, err := r.s.Row(f.parent)
-		d.ParentKnown = err == nil || r.done[f.parent] != nil
+	if f.Parent != uuid.Nil {
+		_, err := r.S.Row(f.Parent)
+		d.ParentKnown = err == nil || r.done[f.Parent] != nil
 		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
 			r.find(f, importer.CodeDamaged, 0, "the parent's state can't be read: "+err.Error())
 		}
@@ -60,23 +59,23 @@ func (r *run) delegations(o *outcome) {
 	if mark != importer.Absent {
 		d.Tool, d.Call = call.tool, importer.Fact{Value: importer.Code(call.id), Mark: mark, Seq: call.seq}
 	}
-	if parent := r.done[f.parent]; parent != nil {
+	if parent := r.done[f.Parent]; parent != nil {
 		d.ParentSandbox = parent.notes.sandboxAt(call.seq)
 	}
-	r.report.DelegationList = append(r.report.DelegationList, d)
+	r.Report.DelegationList = append(r.Report.DelegationList, d)
 	r.drift(f, n, &d)
 }
 
 // callOf finds the parent's call that made this child: one whose result names
 // the child, else the only one with the child's label.
 func (r *run) callOf(f *file, n *notes) (call, string) {
-	if r.done[f.parent] == nil {
+	if r.done[f.Parent] == nil {
 		return call{}, importer.Absent
 	}
-	parent := r.done[f.parent].notes
+	parent := r.done[f.Parent].notes
 	if !f.h.placeholder() {
 		for _, c := range parent.calls {
-			if mentions(c.result, f.h.id) {
+			if importer.Mentions(c.result, f.h.id) {
 				return c, importer.Recorded
 			}
 		}
@@ -94,28 +93,6 @@ func (r *run) callOf(f *file, n *notes) (call, string) {
 		return call{}, importer.Absent
 	}
 	return *found, importer.Inferred
-}
-
-// minMention keeps a short id, which may be any word, from being found.
-const minMention = 6
-
-// mentions reports whether a text names an id, as a word of its own.
-func mentions(text, id string) bool {
-	inner := func(c byte) bool {
-		return c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-	}
-	for len(id) >= minMention {
-		i := strings.Index(text, id)
-		if i < 0 {
-			return false
-		}
-		end := i + len(id)
-		if (i == 0 || !inner(text[i-1])) && (end == len(text) || !inner(text[end])) {
-			return true
-		}
-		text = text[end:]
-	}
-	return false
 }
 
 // delegatedSandbox is what the delegation captured: the first sandbox of

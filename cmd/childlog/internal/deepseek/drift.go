@@ -16,7 +16,7 @@ func (r *run) drift(f *file, n *notes, d *importer.Delegation) {
 		if field == "approvals" {
 			counts = d.Effective.Approvals
 		}
-		r.report.Drift = append(r.report.Drift, importer.Drift{Session: f.session, External: f.key, Field: field,
+		r.Report.Drift = append(r.Report.Drift, importer.Drift{Session: f.Session, External: f.Key, Field: field,
 			AtDelegation: before, AtWork: after, Counts: counts, Detail: detail})
 	}
 	if d.ParentSandbox.Mark == importer.Recorded && d.ParentSandbox.Value != d.Sandbox.Value {
@@ -25,7 +25,7 @@ func (r *run) drift(f *file, n *notes, d *importer.Delegation) {
 			detail = "the parent's log had this set when it delegated, and the child's log holds nothing of it"
 		}
 		add("sandbox", d.ParentSandbox, d.Sandbox, detail)
-		r.findings.Add(importer.Finding{Code: codeCapture, File: f.path, Session: f.session, Seq: d.Sandbox.Seq, Detail: "sandbox " + d.ParentSandbox.String() + " in the parent, " + d.Sandbox.String() + " in the child"})
+		r.Findings.Add(importer.Finding{Code: codeCapture, File: f.path, Session: f.Session, Seq: d.Sandbox.Seq, Detail: "sandbox " + d.ParentSandbox.String() + " in the parent, " + d.Sandbox.String() + " in the child"})
 	}
 	n.sandboxDrift(d, add)
 	n.approvalDrift(d, add)

@@ -17,7 +17,7 @@ import (
 const (
 	codeHeader        = "header"         // a field of the header that can't be read
 	codePlaceholder   = "placeholder-id" // the id names no session
-	codeCollision     = "id-collision"   // another session has this id
+	codeCollision     = importer.CodeCollision
 	codeParentUnclear = "parent-ambiguous"
 	codeSeedBoundary  = "seed-boundary"    // the end of the fork seed is not where a line ends
 	codeSeq           = "seq"              // the log's own numbers skip or repeat
@@ -29,16 +29,11 @@ const (
 	codeTooManyOpen   = "too-many-open"    // calls or asks without an end
 	codeTooMuchPolicy = "too-much-policy"  // policy events beyond what the report folds
 	codeCapture       = "capture-differs"  // the child does not hold what its parent held
-	codeRewritten     = "rewritten"        // the file changed while it was read
 	codeUnlinked      = "seed-not-located" // the parent's events are not in the store
 )
 
-// Bounds of what is taken out of a header: longer texts are not ids or labels.
-const (
-	maxID    = 1024
-	maxText  = 4096
-	maxDepth = 1 << 20
-)
+// maxDepth bounds what a header may count.
+const maxDepth = 1 << 20
 
 // header is the first line of a log.
 type header struct {
@@ -75,49 +70,49 @@ func parseHeader(raw []byte) (header, error) {
 		return h, errNoHeader
 	}
 	doc := jsontext.Value(raw)
-	if typ, _ := text(doc, "type"); typ != "session" {
+	if typ, _ := importer.Text(doc, "type"); typ != "session" {
 		return h, errNoHeader
 	}
-	id, ok := text(doc, "id")
+	id, ok := importer.Text(doc, "id")
 	if !ok || id == "" {
 		return h, errNoHeader
 	}
-	h.id = bounded(id)
+	h.id = importer.Bounded(id)
 	odd := func(field string) { h.problems = append(h.problems, field) }
-	if v := at(doc, "version"); v == nil || string(v) != "0" {
+	if v := importer.At(doc, "version"); v == nil || string(v) != "0" {
 		odd("version is not 0")
 	}
-	if v := at(doc, "parentSession"); v != nil && v.Kind() != 'n' {
-		if h.parent, ok = text(v); !ok || h.parent == "" {
+	if v := importer.At(doc, "parentSession"); v != nil && v.Kind() != 'n' {
+		if h.parent, ok = importer.Text(v); !ok || h.parent == "" {
 			odd("parentSession is no id")
 		}
-		h.parent = bounded(h.parent)
+		h.parent = importer.Bounded(h.parent)
 	}
-	h.origin, _ = text(doc, "origin")
-	if v := at(doc, "delegationDepth"); v != nil {
-		if n, ok := integer(v); ok && n <= maxDepth {
+	h.origin, _ = importer.Text(doc, "origin")
+	if v := importer.At(doc, "delegationDepth"); v != nil {
+		if n, ok := importer.Integer(v); ok && n <= maxDepth {
 			h.depth = int(n)
 		} else {
 			odd("delegationDepth is no depth")
 		}
 	}
-	if v := at(doc, "seedLength"); v != nil && v.Kind() != 'n' {
-		if h.seed, ok = integer(v); ok {
+	if v := importer.At(doc, "seedLength"); v != nil && v.Kind() != 'n' {
+		if h.seed, ok = importer.Integer(v); ok {
 			h.seedState = stated
 		} else {
 			h.seedState = broken
 			odd("seedLength is no number of events: every line counts as the parent's")
 		}
 	}
-	if v := at(doc, "createdAt"); v != nil {
+	if v := importer.At(doc, "createdAt"); v != nil {
 		if t, ok := millis(v); ok {
 			h.created = t
 		} else {
 			odd("createdAt is no time")
 		}
 	}
-	if cwd, ok := text(doc, "cwd"); ok {
-		h.cwd = clip(cwd)
+	if cwd, ok := importer.Text(doc, "cwd"); ok {
+		h.cwd = importer.Clip(cwd)
 		if roots, err := policy.RootsOf(cwd); err == nil {
 			h.workspace, h.style = roots.List()[0], "posix"
 			if !strings.HasPrefix(h.workspace, "/") {
@@ -139,28 +134,12 @@ func (h *header) parentPlaceholder() bool { return h.parent == h.id || isPlaceho
 
 func isPlaceholder(id string) bool { return strings.HasPrefix(id, "{{") && strings.HasSuffix(id, "}}") }
 
-// bounded keeps an id of reasonable length as it is.
-func bounded(id string) string {
-	if len(id) > maxID {
-		return importer.Code(id)
-	}
-	return id
-}
-
-// clip cuts a text for display at a character.
-func clip(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxText], "")
-}
-
 // lastMilli is the end of the years that eventlog keeps.
 var lastMilli = uint64(time.Date(2261, 12, 31, 23, 59, 59, 0, time.UTC).UnixMilli())
 
 // millis reads a time in milliseconds since 1970.
 func millis(raw jsontext.Value) (time.Time, bool) {
-	n, ok := integer(raw)
+	n, ok := importer.Integer(raw)
 	if !ok || n > lastMilli {
 		return time.Time{}, false
 	}

@@ -41,12 +41,9 @@ var kinds = map[string]kind{
 // families of which every type is the harness's.
 var families = map[string]bool{"turn": true, "step": true, "request": true, "agent": true, "compaction": true, "todo": true, "hook": true}
 
-// unrecorded stands in facts that a type requires and a log does not have.
-const unrecorded = "unrecorded"
-
 // claimed is what a policy event says of where it came from.
 func claimed(data jsontext.Value) string {
-	source, ok := text(data, "source")
+	source, ok := importer.Text(data, "source")
 	switch {
 	case !ok || source == "":
 		return eventlog.ClaimedSwitch
@@ -58,8 +55,8 @@ func claimed(data jsontext.Value) string {
 
 // foreignFields reports what a policy event says beyond what is understood.
 func (m *mapper) foreignFields(data jsontext.Value, known string, line importer.Line) {
-	members(data, func(key, _ jsontext.Value) bool {
-		if name := unquote(key); name != known && name != "source" {
+	importer.Members(data, func(key, _ jsontext.Value) bool {
+		if name := importer.Unquote(key); name != known && name != "source" {
 			m.report(codeForeignField, line.Number, fmt.Sprintf("field %.80q of a policy event is not understood; it is kept in the content and has no effect", name))
 		}
 		return true
@@ -74,10 +71,10 @@ func (m *mapper) rootClaim(claim string, out *mapped, line importer.Line) {
 
 // sandboxMode never gives a line up: what can't be read narrows.
 func sandboxMode(m *mapper, out *mapped, line importer.Line) (eventlog.Facts, bool) {
-	data := at(out.doc, "data")
-	mode, ok := text(data, "mode")
+	data := importer.At(out.doc, "data")
+	mode, ok := importer.Text(data, "mode")
 	if !ok || mode == "" {
-		mode = unrecorded
+		mode = importer.Unrecorded
 		m.kept.Malformed++
 		m.report(importer.CodeMalformed, line.Number, "sandbox/mode without a mode counts as read-only")
 	}
@@ -106,8 +103,8 @@ func sandboxOf(mode, workspace string) policy.Sandbox {
 
 // approvalPolicy never gives a line up either: what can't be read is never.
 func approvalPolicy(m *mapper, out *mapped, line importer.Line) (eventlog.Facts, bool) {
-	data := at(out.doc, "data")
-	value, ok := text(data, "policy")
+	data := importer.At(out.doc, "data")
+	value, ok := importer.Text(data, "policy")
 	m.foreignFields(data, "policy", line)
 	claim := claimed(data)
 	m.rootClaim(claim, out, line)
@@ -115,7 +112,7 @@ func approvalPolicy(m *mapper, out *mapped, line importer.Line) (eventlog.Facts,
 	case !ok || value == "":
 		m.kept.Malformed++
 		m.report(importer.CodeMalformed, line.Number, "approval/policy without a policy counts as never")
-		return eventlog.ImportedApprovalFacts(policy.Never, unrecorded), true
+		return eventlog.ImportedApprovalFacts(policy.Never, importer.Unrecorded), true
 	case claim == eventlog.ClaimedDelegation && value != string(policy.Never) && !out.inherited && m.h.isChild():
 		// No delegation of the harness pins anything else; as a switch it is
 		// shown, and has no effect on a child.
@@ -126,35 +123,35 @@ func approvalPolicy(m *mapper, out *mapped, line importer.Line) (eventlog.Facts,
 }
 
 func approvalAsked(m *mapper, out *mapped, line importer.Line) (eventlog.Facts, bool) {
-	data := at(out.doc, "data")
-	id, ok := text(data, "id")
+	data := importer.At(out.doc, "data")
+	id, ok := importer.Text(data, "id")
 	if !ok || id == "" {
 		return nil, false
 	}
-	pairs := []any{"ask", importer.Code(id), "tool", unrecorded}
-	if tool, ok := text(data, "toolName"); ok && tool != "" {
+	pairs := []any{"ask", importer.Code(id), "tool", importer.Unrecorded}
+	if tool, ok := importer.Text(data, "toolName"); ok && tool != "" {
 		pairs[3] = importer.Code(tool)
 	}
-	call, ok := text(data, "callId")
+	call, ok := importer.Text(data, "callId")
 	if ok && call != "" {
 		pairs = append(pairs, "call", importer.Code(call))
 	}
 	if !out.inherited && (!m.open(m.asks, id, line) || call != "" && !m.open(m.calls, call, line)) {
 		return nil, true
 	}
-	return facts(pairs...), true
+	return importer.Facts(pairs...), true
 }
 
 func approvalDecided(m *mapper, out *mapped, line importer.Line) (eventlog.Facts, bool) {
-	id, ok := text(out.doc, "data", "id")
-	outcome, ok2 := text(out.doc, "data", "outcome")
+	id, ok := importer.Text(out.doc, "data", "id")
+	outcome, ok2 := importer.Text(out.doc, "data", "outcome")
 	if !ok || !ok2 || id == "" || outcome == "" {
 		return nil, false
 	}
 	if !out.inherited {
 		delete(m.asks, id)
 	}
-	return facts("ask", importer.Code(id), "outcome", importer.Code(outcome), "decider", unrecorded), true
+	return importer.Facts("ask", importer.Code(id), "outcome", importer.Code(outcome), "decider", importer.Unrecorded), true
 }
 
 // open admits one more call or ask that waits for its end.
@@ -168,54 +165,54 @@ func (m *mapper) open(set map[string]struct{}, id string, line importer.Line) bo
 }
 
 func turn(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	n, ok := integer(out.doc, "data", "turn")
-	return facts("turn", n), ok
+	n, ok := importer.Integer(out.doc, "data", "turn")
+	return importer.Facts("turn", n), ok
 }
 
 func turnEnd(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	n, ok := integer(out.doc, "data", "turn")
-	if reason, found := text(out.doc, "data", "reason", "kind"); found && eventlog.IsCode(reason) {
-		return facts("turn", n, "reason", reason), ok
+	n, ok := importer.Integer(out.doc, "data", "turn")
+	if reason, found := importer.Text(out.doc, "data", "reason", "kind"); found && eventlog.IsCode(reason) {
+		return importer.Facts("turn", n, "reason", reason), ok
 	}
-	return facts("turn", n), ok
+	return importer.Facts("turn", n), ok
 }
 
 func step(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	t, ok := integer(out.doc, "data", "turn")
-	n, ok2 := integer(out.doc, "data", "step")
-	return facts("turn", t, "step", n), ok && ok2
+	t, ok := importer.Integer(out.doc, "data", "turn")
+	n, ok2 := importer.Integer(out.doc, "data", "step")
+	return importer.Facts("turn", t, "step", n), ok && ok2
 }
 
 func userMessage(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	return message(at(out.doc, "data")), true
+	return message(importer.At(out.doc, "data")), true
 }
 
 func assistantMessage(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	return message(at(out.doc, "data", "message")), true
+	return message(importer.At(out.doc, "data", "message")), true
 }
 
 // message names a message by its id, if it has one that may stand.
 func message(m jsontext.Value) eventlog.Facts {
-	if id, ok := text(m, "id"); ok && eventlog.IsCode(id) {
-		return facts("message", id)
+	if id, ok := importer.Text(m, "id"); ok && eventlog.IsCode(id) {
+		return importer.Facts("message", id)
 	}
-	return facts()
+	return importer.Facts()
 }
 
 func toolCall(m *mapper, out *mapped, line importer.Line) (eventlog.Facts, bool) {
-	call, ok := text(out.doc, "data", "callId")
-	tool, ok2 := text(out.doc, "data", "name")
+	call, ok := importer.Text(out.doc, "data", "callId")
+	tool, ok2 := importer.Text(out.doc, "data", "name")
 	if !ok || !ok2 || call == "" || tool == "" {
 		return nil, false
 	}
 	if !out.inherited && !m.open(m.calls, call, line) {
 		return nil, true
 	}
-	return facts("call", importer.Code(call), "tool", importer.Code(tool)), true
+	return importer.Facts("call", importer.Code(call), "tool", importer.Code(tool)), true
 }
 
 func toolResult(m *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	data := at(out.doc, "data")
+	data := importer.At(out.doc, "data")
 	call, ok := resultCall(data)
 	if !ok {
 		return nil, false
@@ -223,34 +220,34 @@ func toolResult(m *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) 
 	if !out.inherited {
 		delete(m.calls, call)
 	}
-	outcome := unrecorded
-	each(at(data, "message", "content"), func(part jsontext.Value) bool {
-		failed, stated := boolean(part, "isError")
+	outcome := importer.Unrecorded
+	importer.Each(importer.At(data, "message", "content"), func(part jsontext.Value) bool {
+		failed, stated := importer.Boolean(part, "isError")
 		switch {
 		case stated && failed:
 			outcome = "error"
-		case stated && outcome == unrecorded:
+		case stated && outcome == importer.Unrecorded:
 			outcome = "ok"
 		}
 		return outcome != "error"
 	})
 	pairs := []any{"call", importer.Code(call), "outcome", outcome}
-	if e := at(data, "error"); e != nil && e.Kind() != 'n' {
+	if e := importer.At(data, "error"); e != nil && e.Kind() != 'n' {
 		pairs[3] = "error"
-		if code, ok := text(e, "code"); ok && eventlog.IsCode(code) {
+		if code, ok := importer.Text(e, "code"); ok && eventlog.IsCode(code) {
 			pairs = append(pairs, "error", code)
 		}
 	}
-	return facts(pairs...), true
+	return importer.Facts(pairs...), true
 }
 
 // resultCall names the call that a result ends.
 func resultCall(data jsontext.Value) (call string, ok bool) {
-	if call, ok = text(data, "message", "source", "callId"); ok && call != "" {
+	if call, ok = importer.Text(data, "message", "source", "callId"); ok && call != "" {
 		return call, true
 	}
-	each(at(data, "message", "content"), func(part jsontext.Value) bool {
-		call, ok = text(part, "toolCallId")
+	importer.Each(importer.At(data, "message", "content"), func(part jsontext.Value) bool {
+		call, ok = importer.Text(part, "toolCallId")
 		return !ok
 	})
 	return call, ok && call != ""
@@ -262,41 +259,21 @@ func endSeed(m *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
 	if m.h.seedState != stated || m.h.seed == 0 || out.inherited || m.own {
 		return nil, true
 	}
-	return facts(), true
+	return importer.Facts(), true
 }
 
 func descriptor(_ *mapper, out *mapped, _ importer.Line) (eventlog.Facts, bool) {
-	data := at(out.doc, "data")
+	data := importer.At(out.doc, "data")
 	var pairs []any
-	if n, ok := integer(data, "version"); ok {
+	if n, ok := importer.Integer(data, "version"); ok {
 		pairs = append(pairs, "version", n)
 	}
 	for _, name := range []string{"mode", "provider"} {
-		if v, ok := text(data, name); ok && eventlog.IsCode(v) {
+		if v, ok := importer.Text(data, name); ok && eventlog.IsCode(v) {
 			pairs = append(pairs, name, v)
 		}
 	}
-	return facts(pairs...), true
-}
-
-// facts builds a map of names and values that are facts already.
-func facts(pairs ...any) eventlog.Facts {
-	m := map[string]any{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		m[pairs[i].(string)] = pairs[i+1]
-	}
-	f, err := eventlog.MakeFacts(m)
-	if err != nil {
-		return eventlog.Facts{0x80} // refused by the type's schema, never half there
-	}
-	return f
+	return importer.Facts(pairs...), true
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
-
-func bytesText(n int64) string { return strconv.FormatInt(n, 10) + " bytes" }
-
-// offsetText names the place of a line in the file.
-func offsetText(offset int64) string {
-	return "line at byte offset " + strconv.FormatInt(offset, 10) + ": "
-}

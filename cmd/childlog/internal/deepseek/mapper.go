@@ -1,7 +1,6 @@
 package deepseek
 
 import (
-	"bytes"
 	"maps"
 	"strings"
 	"time"
@@ -64,21 +63,6 @@ func (m *mapper) report(code string, line int64, detail string) {
 	}
 }
 
-// Reasons for which a line has no type of its own, as the fact "line".
-const (
-	lineHeader     = "header"
-	lineBlank      = "blank"
-	lineNonObject  = "non-object"
-	lineUntyped    = "untyped"
-	lineUnreadable = "unreadable"
-	lineTooLong    = "too-long"
-)
-
-// keep is a line without a type.
-func keep(reason string, media eventlog.Media, content []byte) eventlog.NewEvent {
-	return eventlog.NewEvent{Type: eventlog.TypeImportOther, Facts: facts("original", reason, "line", reason), Media: media, Content: content, Ignorable: true}
-}
-
 // next maps one line, which must follow the one before.
 func (m *mapper) next(line importer.Line) mapped {
 	out := m.read(line)
@@ -86,7 +70,7 @@ func (m *mapper) next(line importer.Line) mapped {
 	out.inherited = m.inherits(&out, line)
 	m.ordinal += out.span
 	if out.doc != nil {
-		ignorable, _ := boolean(out.doc, "ignorable")
+		ignorable, _ := importer.Boolean(out.doc, "ignorable")
 		out.event = m.typed(&out, line)
 		out.event.Ignorable = out.event.Ignorable || ignorable
 	}
@@ -102,32 +86,20 @@ func (m *mapper) next(line importer.Line) mapped {
 
 // read tells what a line is.
 func (m *mapper) read(line importer.Line) mapped {
-	if line.TooLong {
-		m.kept.TooLong++
-		m.report(importer.CodeTooLong, line.Number, "kept as its digest: the line has "+bytesText(line.Len)+", a content holds at most "+bytesText(eventlog.MaxContent))
-		return mapped{bad: true, span: 1, event: eventlog.NewEvent{Type: eventlog.TypeImportOther, Ignorable: true,
-			Facts: facts("original", lineTooLong, "line", lineTooLong, "bytes", line.Len, "sha256", eventlog.Hash(line.Sum))}}
+	o := m.kept.Object(line, m.find)
+	out := mapped{doc: o.Doc, event: o.Event, bad: o.Bad, span: 1}
+	switch {
+	case o.Reason == importer.LineBlank:
+		out.span = 0 // holds no event
+	case o.Doc != nil:
+		typ, ok := importer.Text(o.Doc, "type")
+		if !ok || typ == "" {
+			m.kept.Untyped++
+			return mapped{span: 1, event: importer.Keep(importer.LineUntyped, eventlog.MediaJSON, line.Bytes)}
+		}
+		out.typ, out.span = typ, span(typ, o.Doc)
 	}
-	if len(bytes.TrimSpace(line.Bytes)) == 0 {
-		m.kept.Blank++
-		return mapped{event: keep(lineBlank, eventlog.MediaOctets, line.Bytes)} // holds no event: span 0
-	}
-	if err := eventlog.CheckJSON(line.Bytes); err != nil {
-		m.kept.Unreadable++
-		m.report(importer.CodeUnreadable, line.Number, offsetText(line.Offset)+err.Error())
-		return mapped{bad: true, span: 1, event: keep(lineUnreadable, eventlog.MediaOctets, line.Bytes)}
-	}
-	doc := jsontext.Value(bytes.TrimSpace(line.Bytes))
-	if doc.Kind() != '{' {
-		m.kept.NonObject++
-		return mapped{span: 1, event: keep(lineNonObject, eventlog.MediaJSON, line.Bytes)}
-	}
-	typ, ok := text(doc, "type")
-	if !ok || typ == "" {
-		m.kept.Untyped++
-		return mapped{span: 1, event: keep(lineUntyped, eventlog.MediaJSON, line.Bytes)}
-	}
-	return mapped{doc: doc, typ: typ, span: span(typ, doc), event: eventlog.NewEvent{Media: eventlog.MediaJSON, Content: line.Bytes}}
+	return out
 }
 
 // packed lines hold several events of the harness each; the list at the path
@@ -140,7 +112,7 @@ func span(typ string, doc jsontext.Value) uint64 {
 	if !ok {
 		return 1
 	}
-	n, ok := count(doc, "data", list)
+	n, ok := importer.Count(doc, "data", list)
 	if !ok {
 		return 1
 	}
@@ -149,7 +121,7 @@ func span(typ string, doc jsontext.Value) uint64 {
 
 // inherits reports whether a line lies in the fork seed.
 func (m *mapper) inherits(out *mapped, line importer.Line) bool {
-	seq, numbered := integer(out.doc, "seq")
+	seq, numbered := importer.Integer(out.doc, "seq")
 	if numbered && seq != m.ordinal && !m.odd.seq {
 		m.odd.seq = true
 		m.report(codeSeq, line.Number, "the log counts "+number(seq)+" here, its lines "+number(m.ordinal)+"; further differences are not reported")
@@ -174,7 +146,7 @@ func (m *mapper) inherits(out *mapped, line importer.Line) bool {
 
 // time is the line's own, else the header's, else the store's clock (zero).
 func (m *mapper) time(out *mapped, line importer.Line) time.Time {
-	raw := at(out.doc, "time")
+	raw := importer.At(out.doc, "time")
 	if raw == nil {
 		return m.h.created
 	}
@@ -207,26 +179,19 @@ func (m *mapper) typed(out *mapped, line importer.Line) eventlog.NewEvent {
 		}
 		return m.other(ev, out)
 	}
-	if openName(out.typ) && packed[out.typ] == "" {
+	if importer.OpenName(out.typ) && packed[out.typ] == "" {
 		ev.Type = out.typ
 		return ev
 	}
 	return m.other(ev, out)
 }
 
-// openName: the type may keep its name. Types to which eventlog gives a
-// meaning of its own are mapped above or not at all, and the import family is
-// the importers'.
-func openName(typ string) bool {
-	return eventlog.CheckType(typ) == nil && !eventlog.IsClosed(typ) && !eventlog.IsCore(typ) && eventlog.Family(typ) != eventlog.Family(eventlog.TypeImportOther)
-}
-
 // other keeps a line whose type has no counterpart.
 func (m *mapper) other(ev eventlog.NewEvent, out *mapped) eventlog.NewEvent {
 	ev.Type, ev.Ignorable = eventlog.TypeImportOther, true
-	ev.Facts = facts("original", importer.Code(out.typ))
+	ev.Facts = importer.Facts("original", importer.Code(out.typ))
 	if packed[out.typ] != "" {
-		ev.Facts = facts("original", out.typ, "events", out.span)
+		ev.Facts = importer.Facts("original", out.typ, "events", out.span)
 	}
 	return ev
 }

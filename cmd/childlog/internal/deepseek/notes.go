@@ -61,11 +61,11 @@ func newNotes(f *file) *notes {
 
 // created puts session/created in front of the policy events.
 func (n *notes) created(seq uint64) {
-	n.policy = append(n.policy, policyEvent(n.f, seq, eventlog.TypeSessionCreated, n.f.createdFacts(0)))
+	n.policy = append(n.policy, policyEvent(n.f, seq, eventlog.TypeSessionCreated, n.f.created(nil, 0).Facts()))
 }
 
 func policyEvent(f *file, seq uint64, typ string, facts eventlog.Facts) eventlog.Event {
-	return eventlog.Event{Session: f.session, Seq: seq, Type: typ, Version: 1, Source: eventlog.SourceImport, PolicyBearing: true, Facts: facts}
+	return eventlog.Event{Session: f.Session, Seq: seq, Type: typ, Version: 1, Source: eventlog.SourceImport, PolicyBearing: true, Facts: facts}
 }
 
 // line takes note of one line of the session's own.
@@ -74,7 +74,7 @@ func (n *notes) line(out *mapped, line importer.Line, seq uint64) {
 	if out.inherited || out.doc == nil {
 		return
 	}
-	data := at(out.doc, "data")
+	data := importer.At(out.doc, "data")
 	switch out.typ {
 	case "sandbox/mode":
 		ev := n.policyEvent(out, line, seq)
@@ -123,8 +123,8 @@ func keepStated(list []setting, s setting) []setting {
 }
 
 func short(data jsontext.Value, name string) string {
-	s, _ := text(data, name)
-	return clip(s)
+	s, _ := importer.Text(data, name)
+	return importer.Clip(s)
 }
 
 // isDelegating: the harness's tools for delegation are subagent and
@@ -134,13 +134,13 @@ func isDelegating(tool string) bool {
 }
 
 func (n *notes) call(data jsontext.Value, seq uint64) {
-	tool, _ := text(data, "name")
-	id, _ := text(data, "callId")
+	tool, _ := importer.Text(data, "name")
+	id, _ := importer.Text(data, "callId")
 	if !isDelegating(tool) || len(n.calls) >= maxCalls {
 		return
 	}
-	c := call{id: clip(id), tool: clip(tool), seq: seq}
-	if raw, ok := text(data, "arguments"); ok && eventlog.CheckJSON([]byte(raw)) == nil {
+	c := call{id: importer.Clip(id), tool: importer.Clip(tool), seq: seq}
+	if raw, ok := importer.Text(data, "arguments"); ok && eventlog.CheckJSON([]byte(raw)) == nil {
 		c.description = short(jsontext.Value(strings.TrimSpace(raw)), "description")
 	}
 	n.byCall[c.id] = len(n.calls)
@@ -157,9 +157,9 @@ func (n *notes) result(data jsontext.Value) {
 		return
 	}
 	delete(n.byCall, id)
-	each(at(data, "message", "content"), func(part jsontext.Value) bool {
-		each(at(part, "content"), func(piece jsontext.Value) bool {
-			s, _ := text(piece, "text")
+	importer.Each(importer.At(data, "message", "content"), func(part jsontext.Value) bool {
+		importer.Each(importer.At(part, "content"), func(piece jsontext.Value) bool {
+			s, _ := importer.Text(piece, "text")
 			n.calls[i].result += s[:min(len(s), maxResult-len(n.calls[i].result))]
 			return len(n.calls[i].result) < maxResult
 		})
@@ -180,13 +180,13 @@ const (
 
 // context reads what the model was last told.
 func (n *notes) context(data jsontext.Value, seq uint64) {
-	source := at(data, "source")
-	if by, _ := text(source, "plugin"); by != toldBy {
+	source := importer.At(data, "source")
+	if by, _ := importer.Text(source, "plugin"); by != toldBy {
 		return
 	}
-	each(at(source, "sections"), func(section jsontext.Value) bool {
-		name, _ := text(section, "name")
-		said, _ := text(section, "text")
+	importer.Each(importer.At(source, "sections"), func(section jsontext.Value) bool {
+		name, _ := importer.Text(section, "name")
+		said, _ := importer.Text(section, "text")
 		switch {
 		case name == partSandbox && strings.HasPrefix(said, toldSandbox):
 			mode, _, _ := strings.Cut(said[len(toldSandbox):], ".")

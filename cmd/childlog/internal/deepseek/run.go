@@ -14,14 +14,10 @@ import (
 
 // run is one import.
 type run struct {
-	s        *eventlog.Store
-	o        importer.Options
-	report   importer.Report
-	findings importer.Findings
-	plan     *plan
-	done     map[uuid.UUID]*outcome // by session
-	order    []uuid.UUID
-	read, of int64 // bytes, of twice the size of the files in all
+	*importer.Run
+	plan  *plan
+	done  map[uuid.UUID]*outcome // by session
+	order []uuid.UUID
 }
 
 // outcome is what is known of a session when its files were read. Of several
@@ -41,36 +37,30 @@ type outcome struct {
 // commit or of reading the store. The report then covers what was done, which
 // is kept: a further run goes on from there.
 func Import(ctx context.Context, s *eventlog.Store, paths []string, o importer.Options) (importer.Report, error) {
-	r := &run{s: s, o: o, done: map[uuid.UUID]*outcome{}}
-	r.report = importer.Report{System: System, DryRun: o.DryRun, SessionList: []importer.Session{},
-		DelegationList: []importer.Delegation{}, Drift: []importer.Drift{}}
+	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*outcome{}}
 	err := r.all(ctx, paths)
 	for _, id := range r.order {
 		r.delegations(r.done[id])
 	}
-	r.report.Findings = r.findings.List()
-	r.report.Delegations = len(r.report.DelegationList)
-	return r.report, err
+	return r.Finish(), err
 }
 
 func (r *run) all(ctx context.Context, paths []string) error {
-	files, findings, err := importer.Find(paths, r.s.Dir())
+	files, err := r.Paths(paths)
 	if err != nil {
 		return err
 	}
-	for _, f := range findings {
-		r.findings.Add(f)
-	}
-	r.report.Files = len(files)
-	if r.plan, err = makePlan(ctx, r.s, files, r.findings.Add); err != nil {
+	if r.plan, err = makePlan(ctx, r.S, files, r.Findings.Add); err != nil {
 		return err
 	}
-	r.report.Skipped = r.plan.skipped
-	r.measure()
+	r.Report.Skipped = r.plan.skipped
+	for _, f := range r.plan.files {
+		r.Expect(f.path, 2) // once to check it and once to write it
+	}
 	for _, f := range r.plan.files {
 		err := r.file(ctx, f)
-		if errors.Is(err, errSkip) {
-			r.report.Skipped++
+		if errors.Is(err, importer.ErrSkip) {
+			r.Report.Skipped++
 			continue
 		}
 		if err != nil {
@@ -80,67 +70,49 @@ func (r *run) all(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// measure prepares the progress: every file is read once to check it and once
-// to write it.
-func (r *run) measure() {
-	for _, f := range r.plan.files {
-		if in, err := importer.OpenInput(f.path); err == nil {
-			r.of += 2 * in.Size()
-			in.Close() // nothing was written through it
-		}
-	}
-}
-
-func (r *run) progress(n int64) {
-	r.read += n
-	if r.o.Progress != nil {
-		r.o.Progress(min(r.read, r.of), r.of)
-	}
-}
-
 // file imports one log.
 func (r *run) file(ctx context.Context, f *file) error {
 	in, err := importer.OpenInput(f.path)
 	if err != nil {
 		r.find(f, importer.CodeUnreadableFile, 0, err.Error())
-		return errSkip
+		return importer.ErrSkip
 	}
 	defer in.Close() // read only
-	before := r.read
-	read := func(n int) { r.progress(int64(n)) }
-	sc, err := scanFile(ctx, r.s, f, in, read, r.findings.Add)
-	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) && ce.Session == f.session {
+	before := r.Read()
+	read := func(n int) { r.Progress(int64(n)) }
+	sc, err := scanFile(ctx, r.S, f, in, read, r.Findings.Add)
+	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) && ce.Session == f.Session {
 		r.find(f, importer.CodeDamaged, 0, "the store's copy can't be read, and nothing is added to it: "+err.Error())
-		return errSkip
+		return importer.ErrSkip
 	}
 	if err != nil {
 		return err
 	}
-	r.report.Lines += sc.prefix.Lines
-	r.addKept(&sc.kept)
+	r.Report.Lines += sc.prefix.Lines
+	r.Report.Kept.Add(&sc.kept)
 	if sc.prefix.Lines == 0 || sc.changed {
-		return errSkip
+		return importer.ErrSkip
 	}
-	if r.o.Strict && sc.bad > 0 {
+	if r.O.Strict && sc.bad > 0 {
 		r.find(f, importer.CodeRefused, 0, fmt.Sprintf("%d unreadable lines: strict, so nothing of this file is taken", sc.bad))
-		r.report.Refused++
-		return errSkip
+		r.Report.Refused++
+		return importer.ErrSkip
 	}
 	var events int64
-	if r.o.DryRun {
+	if r.O.DryRun {
 		events = sc.pending()
-		if copied := r.done[f.session]; copied != nil { // only what is new in it would be added
+		if copied := r.done[f.Session]; copied != nil { // only what is new in it would be added
 			events = max(0, sc.prefix.Lines-copied.lines)
 		}
 	} else if events, err = r.write(ctx, f, in, sc, read); err != nil {
 		return err
 	}
-	r.progress(before + 2*in.Size() - r.read) // a pass that was not needed
+	r.Progress(before + 2*in.Size() - r.Read()) // a pass that was not needed
 	return r.account(ctx, f, sc, events)
 }
 
 func (r *run) find(f *file, code string, line int64, detail string) {
-	r.findings.Add(importer.Finding{Code: code, File: f.path, Line: line, Session: f.session, Detail: detail})
+	r.Find(f.path, &f.Place, code, line, detail)
 }
 
 // pending is how many events a run would add.
@@ -167,35 +139,24 @@ func (r *run) account(ctx context.Context, f *file, sc *scan, events int64) erro
 	if err != nil {
 		return err
 	}
-	out := r.done[f.session]
+	out := r.done[f.Session]
 	first := out == nil
 	if first {
 		out = &outcome{}
-		r.done[f.session] = out
-		r.order = append(r.order, f.session)
-		r.report.Sessions++
-		if f.isNew {
-			r.report.NewSessions++
+		r.done[f.Session] = out
+		r.order = append(r.order, f.Session)
+		r.Report.Sessions++
+		if f.New {
+			r.Report.NewSessions++
 		}
 	}
-	r.report.Events += events
-	r.report.SessionList = append(r.report.SessionList, importer.Session{ID: f.session, External: f.key, File: f.path, Kind: f.kind(),
-		Label: sc.notes.displayLabel(), New: f.isNew && first, Lines: sc.prefix.Lines, Events: events, Inherited: sc.inherited,
+	r.Report.Events += events
+	r.Report.SessionList = append(r.Report.SessionList, importer.Session{ID: f.Session, External: f.Key, File: f.path, Kind: f.Kind(),
+		Label: sc.notes.displayLabel(), New: f.New && first, Lines: sc.prefix.Lines, Events: events, Inherited: sc.inherited,
 		Bytes: sc.prefix.Bytes, SHA256: hex.EncodeToString(sc.prefix.Sum[:]), Sandbox: effective.Sandbox, Approvals: effective.Approvals})
 	if sc.prefix.Lines > out.lines {
 		out.f, out.lines, out.notes, out.effective = f, sc.prefix.Lines, sc.notes, effective
 	}
 	sc.notes.policy, sc.notes.policyLine = nil, nil
 	return nil
-}
-
-func (r *run) addKept(k *importer.Kept) {
-	t := &r.report.Kept
-	t.Blank += k.Blank
-	t.NonObject += k.NonObject
-	t.Untyped += k.Untyped
-	t.Unreadable += k.Unreadable
-	t.TooLong += k.TooLong
-	t.Malformed += k.Malformed
-	t.Unknown += k.Unknown
 }

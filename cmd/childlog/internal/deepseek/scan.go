@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/google/uuid"
 
@@ -30,54 +29,22 @@ type scan struct {
 	notes     *notes
 }
 
-// lookout compares lines with what the store has of them.
-type lookout struct {
-	cursor  *importer.Cursor
-	session uuid.UUID
-	stored  bool // there may be more
-	head    uint64
-}
-
-// errChanged: the store has another line at this place.
-var errChanged = errors.New("changed")
-
-// seq returns the seq of a line's event: the store's if the line is there,
-// else the one it will get.
-func (l *lookout) seq(ctx context.Context, line int64, part byte, sum [32]byte) (seq uint64, there bool, err error) {
-	if l.stored {
-		ev, err := l.cursor.Next(ctx)
-		if err != nil {
-			return 0, false, err
-		}
-		if ev != nil {
-			if ev.ID != importer.EventID(l.session, line, part, sum) {
-				return ev.Seq, true, errChanged
-			}
-			return ev.Seq, true, nil
-		}
-		l.stored, l.head = false, l.cursor.Head
-	}
-	l.head++
-	return l.head, false, nil
-}
-
 // scanFile reads a file whole. Errors are the store's or ctx's; what is wrong
 // with the file is a finding.
 func scanFile(ctx context.Context, s *eventlog.Store, f *file, in *importer.Input, read func(int), find func(importer.Finding)) (*scan, error) {
 	sc := &scan{notes: newNotes(f)}
-	_, err := s.Row(f.session)
-	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+	look, err := importer.NewLookout(s, f.Session)
+	if err != nil {
 		return nil, err
 	}
-	look := &lookout{cursor: importer.NewCursor(s, f.session), session: f.session, stored: err == nil}
 	report := func(code string, line int64, detail string) {
-		find(importer.Finding{Code: code, File: f.path, Line: line, Session: f.session, Detail: detail})
+		find(importer.Finding{Code: code, File: f.path, Line: line, Session: f.Session, Detail: detail})
 	}
 	m := newMapper(&f.h, report)
 	lines, err := in.Lines(ctx, read)
 	if err != nil {
 		report(importer.CodeUnreadableFile, 0, err.Error())
-		return nil, errSkip
+		return nil, importer.ErrSkip
 	}
 	for {
 		line, err := lines.Next()
@@ -85,11 +52,13 @@ func scanFile(ctx context.Context, s *eventlog.Store, f *file, in *importer.Inpu
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			sc.ended(lines, err, report)
+			if lines.Ended(err, report) {
+				sc.bad++
+			}
 			break
 		}
 		seq, there, err := sc.line(ctx, look, m, line)
-		if errors.Is(err, errChanged) {
+		if errors.Is(err, importer.ErrChanged) {
 			sc.changed = true
 			report(importer.CodeChanged, line.Number, fmt.Sprintf("this line is not the one that was imported as seq %d; the file was rewritten, and nothing of it is added", seq))
 			return sc, nil
@@ -110,15 +79,16 @@ func scanFile(ctx context.Context, s *eventlog.Store, f *file, in *importer.Inpu
 }
 
 // line compares and maps one line.
-func (sc *scan) line(ctx context.Context, look *lookout, m *mapper, line importer.Line) (seq uint64, there bool, err error) {
+func (sc *scan) line(ctx context.Context, look *importer.Lookout, m *mapper, line importer.Line) (seq uint64, there bool, err error) {
+	id := func(part byte) uuid.UUID { return importer.EventID(sc.notes.f.Session, line.Number, part, line.Sum) }
 	if line.Number == 1 {
-		if seq, there, err = look.seq(ctx, 1, partCreated, line.Sum); err == nil {
+		if seq, there, err = look.Seq(ctx, id(importer.PartCreated)); err == nil {
 			sc.notes.created(seq)
-			seq, there, err = look.seq(ctx, 1, partHeader, line.Sum)
+			seq, there, err = look.Seq(ctx, id(importer.PartLine))
 		}
 		return seq, there, err
 	}
-	if seq, there, err = look.seq(ctx, line.Number, partHeader, line.Sum); err != nil {
+	if seq, there, err = look.Seq(ctx, id(importer.PartLine)); err != nil {
 		return seq, there, err
 	}
 	if !there && sc.mapper == nil {
@@ -135,31 +105,11 @@ func (sc *scan) line(ctx context.Context, look *lookout, m *mapper, line importe
 	return seq, there, nil
 }
 
-// ended notes how reading came to its end.
-func (sc *scan) ended(lines *importer.LineReader, err error, report func(string, int64, string)) {
-	at := lines.Prefix()
-	switch {
-	case err != io.EOF:
-		sc.bad++
-		report(importer.CodeUnreadableFile, at.Lines+1, fmt.Sprintf("reading stopped at byte offset %d: %v; the lines before it are whole", at.Bytes, err))
-	case lines.Torn() > 0:
-		report(importer.CodeTorn, at.Lines+1, fmt.Sprintf("%d bytes at byte offset %d have no newline yet and are left for a later run", lines.Torn(), at.Bytes))
-	}
-}
-
 // rest looks at what the store has beyond the file, and at the seed's end.
-func (sc *scan) rest(ctx context.Context, look *lookout, report func(string, int64, string)) error {
-	for look.stored {
-		ev, err := look.cursor.Next(ctx)
-		if err != nil {
-			return err
-		}
-		if ev == nil {
-			break
-		}
-		sc.beyond++
+func (sc *scan) rest(ctx context.Context, look *importer.Lookout, report func(string, int64, string)) (err error) {
+	if sc.beyond, sc.head, sc.source, err = look.Rest(ctx); err != nil {
+		return err
 	}
-	sc.head, sc.source = look.cursor.Head, look.cursor.Source
 	if sc.beyond > 0 && sc.prefix.Lines > 0 {
 		report(importer.CodeShorter, sc.prefix.Lines, fmt.Sprintf("the file ends here; %d more lines were imported before and are kept", sc.beyond))
 	}

@@ -25,10 +25,10 @@ type seed struct {
 }
 
 func newSeed(s *eventlog.Store, f *file) *seed {
-	sd := &seed{parent: f.parent}
+	sd := &seed{parent: f.Parent}
 	if sd.parent == uuid.Nil {
 		// The copies come from somewhere, and not from this session.
-		sd.parent = importer.SessionID(System, "parent of "+f.key)
+		sd.parent = importer.SessionID(System, "parent of "+f.Key)
 	}
 	if row, err := s.Row(sd.parent); err == nil && row.Evidence {
 		sd.cursor = importer.NewCursor(s, sd.parent)
@@ -69,7 +69,7 @@ func storedSpan(ev *eventlog.Event) uint64 {
 	if packed[ev.Facts.Str("original")] != "" {
 		return ev.Facts.Uint("events")
 	}
-	if ev.Facts.Str("line") == lineBlank {
+	if ev.Facts.Str("line") == importer.LineBlank {
 		return 0
 	}
 	return 1

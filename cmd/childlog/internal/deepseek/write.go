@@ -1,40 +1,18 @@
 package deepseek
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
-	"childlog/policy"
 )
-
-// defaults of an imported session: the harness records none, and absence is
-// not permission.
-var defaults = policy.Defaults{Sandbox: policy.Sandbox{Mode: policy.ReadOnly}.Canonical(), Approvals: policy.Never}
-
-func (f *file) kind() string {
-	if f.h.isChild() {
-		return eventlog.KindChild
-	}
-	return eventlog.KindRoot
-}
 
 // created is session/created of a file; n may be nil.
 func (f *file) created(n *notes, parentSeq uint64) eventlog.Created {
-	c := eventlog.Created{Kind: f.kind(), Parent: f.parent, Root: f.root, Depth: f.depth, MaxDepth: f.depth, Mode: eventlog.ModeOneShot,
-		External:      &eventlog.External{System: System, IDHash: eventlog.ExternalHash(System, f.key)},
-		WorkspaceRoot: f.h.workspace, PathStyle: f.h.style, SeedLen: f.h.seed, Defaults: defaults, Evidence: true}
-	if f.parent != uuid.Nil {
-		c.ParentSeq = parentSeq
-	}
+	c := f.Created(parentSeq)
+	c.WorkspaceRoot, c.PathStyle, c.SeedLen = f.h.workspace, f.h.style, f.h.seed
 	if n != nil {
 		if n.mode == eventlog.ModeContinuable {
 			c.Mode = eventlog.ModeContinuable
@@ -44,47 +22,6 @@ func (f *file) created(n *notes, parentSeq uint64) eventlog.Created {
 		c.Provider = eventlog.Provider{Name: n.provider}
 	}
 	return c
-}
-
-func (f *file) createdFacts(parentSeq uint64) eventlog.Facts {
-	return f.created(nil, parentSeq).Facts()
-}
-
-// createdEvent is the first event. Its content is what every session has
-// there; the header itself is the second event.
-func (f *file) createdEvent(n *notes, parentSeq uint64) (eventlog.NewEvent, error) {
-	content, err := json.Marshal(struct {
-		Label      string `json:"label,omitzero"`
-		Cwd        string `json:"cwd,omitzero"`
-		ExternalID string `json:"external_id,omitzero"`
-	}{n.displayLabel(), f.h.cwd, f.key})
-	if err != nil {
-		return eventlog.NewEvent{}, err
-	}
-	return eventlog.NewEvent{ID: importer.EventID(f.session, 1, partCreated, f.h.sum), Type: eventlog.TypeSessionCreated,
-		Facts: f.created(n, parentSeq).Facts(), Media: eventlog.MediaJSON, Content: content, Time: f.h.created}, nil
-}
-
-// errNative ends a commit that would have touched a native session.
-var errNative = fmt.Errorf("%w: a native session has taken the place since", eventlog.ErrConflict)
-
-// admit looks again inside the commit at what the plan rests on.
-func (f *file) admit(v *eventlog.View) error {
-	for _, id := range []uuid.UUID{f.session, f.parent} {
-		row, err := v.Row(id)
-		switch {
-		case errors.Is(err, eventlog.ErrNotFound):
-		case err != nil:
-			return err
-		case !row.Evidence:
-			return errNative
-		}
-	}
-	id, err := v.ByExternal(eventlog.ExternalHash(System, f.key))
-	if err == nil && id != uuid.Nil && id != f.session {
-		err = errNative
-	}
-	return err
 }
 
 // write appends what the store lacks of a file that was scanned. It reads the
@@ -97,8 +34,8 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 	if err != nil {
 		return 0, err
 	}
-	sink := importer.NewSink(r.s, f.session, sc.head, f.admit)
-	seed := newSeed(r.s, f)
+	sink := importer.NewSink(r.S, f.Session, sc.head, f.Admit)
+	seed := newSeed(r.S, f)
 	for n := int64(1); n <= sc.prefix.Lines; n++ {
 		line, err := lines.Next()
 		if err != nil {
@@ -114,7 +51,7 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 			continue
 		}
 		out := sc.mapper.next(line)
-		out.event.ID = importer.EventID(f.session, n, partHeader, line.Sum)
+		out.event.ID = importer.EventID(f.Session, n, importer.PartLine, line.Sum)
 		if out.inherited {
 			if out.event.Inherited, err = seed.of(ctx, &out, n); err != nil {
 				return sink.Events, err
@@ -137,7 +74,7 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 			return sink.Events, ctx.Err()
 		}
 	}
-	if err := sink.Add(ctx, f.sourceEvent(in, sc, packedWhole)); err != nil {
+	if err := sink.Add(ctx, f.SourceEvent(in, f.path, sc.prefix, packedWhole, sc.mapper.last, f.h.created)); err != nil {
 		return sink.Events, err
 	}
 	err = sink.Flush(ctx)
@@ -146,39 +83,20 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 
 func (r *run) writeHeader(ctx context.Context, f *file, sink *importer.Sink, sc *scan, line importer.Line) error {
 	call, _ := r.callOf(f, sc.notes)
-	first, err := f.createdEvent(sc.notes, call.seq)
+	first, err := f.CreatedEvent(f.created(sc.notes, call.seq), sc.notes.displayLabel(), f.h.cwd, f.h.created)
 	if err != nil {
 		return err
 	}
-	header := keep(lineHeader, eventlog.MediaJSON, line.Bytes)
-	header.Facts = facts("original", "session", "line", lineHeader)
-	header.ID, header.Time = importer.EventID(f.session, 1, partHeader, line.Sum), f.h.created
+	header := importer.Keep(importer.LineHeader, eventlog.MediaJSON, line.Bytes)
+	header.Facts = importer.Facts("original", "session", "line", importer.LineHeader)
+	header.ID, header.Time = importer.EventID(f.Session, 1, importer.PartLine, line.Sum), f.h.created
 	return sink.Add(ctx, first, header)
 }
 
-// sourceEvent says what was read. It ends a run and stands for no line; its
-// time is the last line's, so that a session's last activity is its own and
-// not the import's.
-func (f *file) sourceEvent(in *importer.Input, sc *scan, packedWhole bool) eventlog.NewEvent {
-	pairs := []any{"lines", sc.prefix.Lines, "bytes", sc.prefix.Bytes, "sha256", eventlog.Hash(sc.prefix.Sum)}
-	if packedWhole {
-		pairs = append(pairs, "compressed", "zstd", "file_bytes", in.Size(), "file_sha256", eventlog.Hash(in.RawSum()))
-	}
-	return eventlog.NewEvent{ID: importer.EventID(f.session, sc.prefix.Lines, partSource, sc.prefix.Sum), Type: importer.TypeSource,
-		Facts: facts(pairs...), Media: eventlog.MediaText, Content: []byte(strings.ToValidUTF8(f.path, "\ufffd")), Ignorable: true,
-		Time: cmp.Or(sc.mapper.last, f.h.created)}
-}
-
-// rewritten reports a file that is not what it was a moment ago. What was
-// committed of it stays, without an import/source; the next run compares.
 func (r *run) rewritten(ctx context.Context, f *file, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	detail := "the file changed while it was read; import it again"
+	detail := ""
 	if err != nil && err != io.EOF {
-		detail += ": " + err.Error()
+		detail = ": " + err.Error()
 	}
-	r.find(f, codeRewritten, 0, detail)
-	return nil
+	return r.Rewritten(ctx, f.path, &f.Place, detail)
 }

@@ -39,6 +39,8 @@ const (
 	CodeNativeParent   = "native-parent" // the named parent is native; nothing is attached to it
 	CodeNativeID       = "native-id"     // the id is registered to a native session
 	CodeDamaged        = "damaged"       // the store's own copy can't be read
+	CodeCollision      = "id-collision"  // another session has this id
+	CodeRewritten      = "rewritten"     // the file changed while it was read
 )
 
 // perCode bounds the findings of one code in one file: a file of a million

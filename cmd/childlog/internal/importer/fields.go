@@ -1,4 +1,4 @@
-package deepseek
+package importer
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 // without allocating. On bytes that have not passed it these functions find
 // nothing, or something wrong, and do not panic.
 
-// at returns the value at a path of object keys, nil if there is none.
-func at(raw jsontext.Value, path ...string) jsontext.Value {
+// At returns the value at a path of object keys, nil if there is none.
+func At(raw jsontext.Value, path ...string) jsontext.Value {
 	for _, name := range path {
 		raw = member(raw, name)
 	}
@@ -25,7 +25,7 @@ func at(raw jsontext.Value, path ...string) jsontext.Value {
 }
 
 func member(raw jsontext.Value, name string) (found jsontext.Value) {
-	members(raw, func(key, value jsontext.Value) bool {
+	Members(raw, func(key, value jsontext.Value) bool {
 		if !isKey(key, name) {
 			return true
 		}
@@ -40,12 +40,12 @@ func isKey(key jsontext.Value, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key[1:len(key)-1]) == name
 	}
-	return unquote(key) == name
+	return Unquote(key) == name
 }
 
-// members calls fn with the quoted keys and the values of an object until it
+// Members calls fn with the quoted keys and the values of an object until it
 // returns false.
-func members(raw jsontext.Value, fn func(key, value jsontext.Value) bool) {
+func Members(raw jsontext.Value, fn func(key, value jsontext.Value) bool) {
 	if raw.Kind() != '{' {
 		return
 	}
@@ -67,8 +67,8 @@ func members(raw jsontext.Value, fn func(key, value jsontext.Value) bool) {
 	}
 }
 
-// each calls fn with the elements of a list until it returns false.
-func each(raw jsontext.Value, fn func(jsontext.Value) bool) {
+// Each calls fn with the elements of a list until it returns false.
+func Each(raw jsontext.Value, fn func(jsontext.Value) bool) {
 	if raw.Kind() != '[' {
 		return
 	}
@@ -136,26 +136,26 @@ func skipString(b []byte, i int) int {
 	return len(b)
 }
 
-// count is the number of elements of the list at a path.
-func count(raw jsontext.Value, path ...string) (n uint64, ok bool) {
-	raw = at(raw, path...)
+// Count is the number of elements of the list at a path.
+func Count(raw jsontext.Value, path ...string) (n uint64, ok bool) {
+	raw = At(raw, path...)
 	if raw.Kind() != '[' {
 		return 0, false
 	}
-	each(raw, func(jsontext.Value) bool { n++; return true })
+	Each(raw, func(jsontext.Value) bool { n++; return true })
 	return n, true
 }
 
-// text is the string at a path. A lone surrogate reads as U+FFFD.
-func text(raw jsontext.Value, path ...string) (string, bool) {
-	raw = at(raw, path...)
+// Text is the string at a path. A lone surrogate reads as U+FFFD.
+func Text(raw jsontext.Value, path ...string) (string, bool) {
+	raw = At(raw, path...)
 	if raw.Kind() != '"' || len(raw) < 2 {
 		return "", false
 	}
-	return unquote(raw), true
+	return Unquote(raw), true
 }
 
-func unquote(raw jsontext.Value) string {
+func Unquote(raw jsontext.Value) string {
 	raw = bytes.TrimSpace(raw)
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1])
@@ -167,15 +167,15 @@ func unquote(raw jsontext.Value) string {
 // maxInteger is the largest integer that facts hold.
 const maxInteger = 1 << 53
 
-// integer is the whole number at a path, 0 to 2^53.
-func integer(raw jsontext.Value, path ...string) (uint64, bool) {
-	n, err := strconv.ParseUint(string(at(raw, path...)), 10, 64)
+// Integer is the whole number at a path, 0 to 2^53.
+func Integer(raw jsontext.Value, path ...string) (uint64, bool) {
+	n, err := strconv.ParseUint(string(At(raw, path...)), 10, 64)
 	return n, err == nil && n <= maxInteger
 }
 
-// boolean is the truth value at a path.
-func boolean(raw jsontext.Value, path ...string) (value, ok bool) {
-	switch at(raw, path...).Kind() {
+// Boolean is the truth value at a path.
+func Boolean(raw jsontext.Value, path ...string) (value, ok bool) {
+	switch At(raw, path...).Kind() {
 	case 't':
 		return true, true
 	case 'f':
