@@ -124,14 +124,16 @@ func skip(b []byte, i int) int {
 // skipString returns the end of the string that begins at i.
 func skipString(b []byte, i int) int {
 	for i++; i < len(b); {
-		switch quote, escape := bytes.IndexByte(b[i:], '"'), bytes.IndexByte(b[i:], '\\'); {
-		case quote < 0:
+		quote := bytes.IndexByte(b[i:], '"')
+		if quote < 0 {
 			return len(b)
-		case escape < 0 || quote < escape:
-			return i + quote + 1
-		default:
-			i += escape + 2
 		}
+		// Only up to the quote: a line may hold many strings and no escape.
+		escape := bytes.IndexByte(b[i:i+quote], '\\')
+		if escape < 0 {
+			return i + quote + 1
+		}
+		i += escape + 2
 	}
 	return len(b)
 }

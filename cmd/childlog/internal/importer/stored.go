@@ -15,7 +15,8 @@ import (
 const TypeSource = "import/source"
 
 // Cursor reads the events of an imported session that stand for lines, in
-// order and a page at a time, without their contents.
+// order and a page at a time, without their contents. What others than
+// importers wrote there, such as the marker of a redaction, stands for none.
 type Cursor struct {
 	s       *eventlog.Store
 	session uuid.UUID
@@ -42,10 +43,13 @@ func (c *Cursor) Next(ctx context.Context) (*eventlog.Event, error) {
 		for len(c.page) > 0 {
 			ev := &c.page[0]
 			c.page = c.page[1:]
-			if ev.Type != TypeSource {
+			switch {
+			case ev.Source != eventlog.SourceImport:
+			case ev.Type != TypeSource:
 				return ev, nil
+			default:
+				c.Source = ev.Facts.Uint("lines")
 			}
-			c.Source = ev.Facts.Uint("lines")
 		}
 		if c.ended || c.next == 0 {
 			return nil, nil
