@@ -17,6 +17,14 @@ import (
 // lone surrogate written as an escape is accepted: it is plain ASCII in the
 // stored bytes and kept exactly. Errors carry the byte offset.
 func CheckJSON(raw []byte) error {
+	if quickJSON(raw) {
+		return nil
+	}
+	return checkJSON(raw)
+}
+
+// checkJSON is CheckJSON by way of the decoder.
+func checkJSON(raw []byte) error {
 	for i := 0; i < len(raw); {
 		r, n := utf8.DecodeRune(raw[i:])
 		if r == utf8.RuneError && n <= 1 {
