@@ -8,9 +8,10 @@ import (
 // unit is one atomic unit in the queue.
 type unit struct {
 	via      Entry
-	one      [1]Batch  // of an Append
-	prepared []pending // of an Append
-	plan     Plan      // of a Transact
+	one      [1]Batch          // of an Append
+	prepared []pending         // of an Append
+	admit    func(*View) error // of an import, nil for none
+	plan     Plan              // of a Transact
 	done     chan struct{}
 	results  []Result
 	err      error

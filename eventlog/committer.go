@@ -159,8 +159,13 @@ func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
 	// What panics on some log's words fails alone: it only reads.
 	err = protect("append", func() (err error) {
 		batches, prepared := u.one[:], [][]pending{u.prepared}
+		if u.admit != nil {
+			if err = protect("admit", func() error { return u.admit(s.viewOf(st)) }); err != nil {
+				return err
+			}
+		}
 		if u.plan != nil {
-			view := &View{st: st, now: s.opts.Clock().UTC(), boot: s.boot}
+			view := s.viewOf(st)
 			err = protect("plan", func() (err error) { batches, err = u.plan(view); return err })
 			if err != nil || len(batches) == 0 {
 				return err
@@ -179,6 +184,10 @@ func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
 		results = nil
 	}
 	return results, err
+}
+
+func (s *Store) viewOf(st *stage) *View {
+	return &View{st: st, now: s.opts.Clock().UTC(), boot: s.boot}
 }
 
 // writer owns the goroutine that writes store.db.

@@ -26,7 +26,7 @@ func (f *file) created(n *notes, parentSeq uint64) eventlog.Created {
 
 // write appends what the store lacks of a file that was scanned. It reads the
 // same open file again, up to where the scan ended.
-func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, read func(int)) (int64, error) {
+func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, read func(int)) (events int64, err error) {
 	if !sc.needsSource() {
 		return 0, nil
 	}
@@ -35,18 +35,19 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 		return 0, err
 	}
 	sink := importer.NewSink(r.S, f.Session, sc.head, f.Admit)
+	defer func() { events = sink.Close() }()
 	seed := newSeed(r.S, f)
 	for n := int64(1); n <= sc.prefix.Lines; n++ {
 		line, err := lines.Next()
 		if err != nil {
-			return sink.Events, r.rewritten(ctx, f, err)
+			return 0, r.rewritten(ctx, f, err)
 		}
 		if n <= sc.known {
 			continue
 		}
 		if n == 1 {
 			if err := r.writeHeader(ctx, f, sink, sc, line); err != nil {
-				return sink.Events, err
+				return 0, err
 			}
 			continue
 		}
@@ -54,15 +55,15 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 		out.event.ID = importer.EventID(f.Session, n, importer.PartLine, line.Sum)
 		if out.inherited {
 			if out.event.Inherited, err = seed.of(ctx, &out, n); err != nil {
-				return sink.Events, err
+				return 0, err
 			}
 		}
 		if err := sink.Add(ctx, out.event); err != nil {
-			return sink.Events, err
+			return 0, err
 		}
 	}
 	if lines.Prefix() != sc.prefix {
-		return sink.Events, r.rewritten(ctx, f, nil)
+		return 0, r.rewritten(ctx, f, nil)
 	}
 	if seed.guessed > 0 {
 		r.find(f, codeUnlinked, 0, fmt.Sprintf("the parent's log is not in the store, or not that far; the places of %d inherited events in it are those that counting gives", seed.guessed))
@@ -71,14 +72,13 @@ func (r *run) write(ctx context.Context, f *file, in *importer.Input, sc *scan, 
 	if in.Packed() { // the digest of the file as it lies needs the pass to reach its end
 		_, err := lines.Next()
 		if packedWhole = err == io.EOF; !packedWhole && ctx.Err() != nil {
-			return sink.Events, ctx.Err()
+			return 0, ctx.Err()
 		}
 	}
 	if err := sink.Add(ctx, f.SourceEvent(in, f.path, sc.prefix, packedWhole, sc.mapper.last, f.h.created)); err != nil {
-		return sink.Events, err
+		return 0, err
 	}
-	err = sink.Flush(ctx)
-	return sink.Events, err
+	return 0, sink.Flush(ctx)
 }
 
 func (r *run) writeHeader(ctx context.Context, f *file, sink *importer.Sink, sc *scan, line importer.Line) error {
