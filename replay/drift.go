@@ -28,6 +28,18 @@ const (
 	DriftOperatorRules   = "operator-rules"   // the store's rules are others than those captured
 )
 
+// DriftOf compares what a session holds with what its parent and the store hold
+// now, as Resume does, and answers for any native session: one-shot and closed
+// ones too. An imported log has no drift of this kind. Errors: a canceled
+// context, and those of reading the parent's policy other than that it can't be
+// read, which is a drift.
+func DriftOf(ctx context.Context, s *eventlog.Store, e *Effective) ([]Drift, error) {
+	if e.Evidence {
+		return nil, nil
+	}
+	return drift(ctx, s, e, nil)
+}
+
 // drift compares the session with the reader's default and with the parent.
 func drift(ctx context.Context, s *eventlog.Store, e *Effective, present *policy.Defaults) ([]Drift, error) {
 	var out []Drift

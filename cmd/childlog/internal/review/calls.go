@@ -1,0 +1,362 @@
+package review
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"childlog/eventlog"
+	"childlog/policy"
+)
+
+// calls follows each tool call of a session from the call to its result. What it
+// holds grows with the calls that have no result, not with the log.
+type calls struct {
+	x        *exceptions
+	cov      Coverage
+	evidence bool
+	within   func(time.Time) bool // events outside of the period are followed and not counted
+	open     map[string]*call
+	asks     map[string]*ask
+	rejected map[string]uint64 // calls whose question was rejected, with the seq of that
+	denials  map[string]*Denied
+	most     int // seqs kept of a code
+	advisory uint64
+	tell     func(item) // told of what is counted; may be nil
+}
+
+// call is a call without a result.
+type call struct {
+	seq     uint64
+	time    time.Time
+	tool    string
+	verdict string // of its last decision; "": none
+	code    string
+	decided uint64 // seq of that decision
+}
+
+type ask struct {
+	seq        uint64
+	time       time.Time
+	call, tool string
+}
+
+// item is one thing that a report may list.
+type item struct {
+	kind          string // one of the List constants of report.go
+	seq           uint64
+	time          time.Time
+	call, tool    string
+	verdict, code string
+	rule, decider string
+}
+
+func newCalls(x *exceptions, evidence bool, most int, within func(time.Time) bool) *calls {
+	return &calls{x: x, evidence: evidence, within: within, most: most, open: map[string]*call{}, asks: map[string]*ask{}, rejected: map[string]uint64{}, denials: map[string]*Denied{}}
+}
+
+func (c *calls) event(ev *eventlog.Event) {
+	switch ev.Type {
+	case eventlog.TypeToolCall:
+		c.called(ev)
+	case eventlog.TypeToolDecision:
+		c.decision(ev)
+	case eventlog.TypeToolResult:
+		c.result(ev)
+	case eventlog.TypeApprovalAsked:
+		c.asked(ev)
+	case eventlog.TypeApprovalDecided:
+		c.answered(ev)
+	case eventlog.TypePolicyNarrowed:
+		c.revoked(ev, "a narrowing")
+	case eventlog.TypeSessionClosed:
+		if ev.Facts.Str("by") == "operator" {
+			c.revoked(ev, "the session being closed")
+		}
+	}
+}
+
+func (c *calls) count(ev *eventlog.Event, it item) bool {
+	if !c.within(ev.Time) {
+		return false
+	}
+	if c.tell != nil {
+		it.seq, it.time = ev.Seq, ev.Time
+		c.tell(it)
+	}
+	return true
+}
+
+func (c *calls) called(ev *eventlog.Event) {
+	id := ev.Facts.Str("call")
+	now := &call{seq: ev.Seq, time: ev.Time, tool: ev.Facts.Str("tool")}
+	if was := c.open[id]; was == nil || was.verdict != string(policy.VerdictNeedsApproval) { // else it was asked about, and is the same call
+		if c.count(ev, item{kind: ListCalls, call: id, tool: now.tool}) {
+			c.cov.Calls++
+		}
+	} else {
+		now.verdict, now.code, now.decided = was.verdict, was.code, was.decided
+	}
+	c.open[id] = now
+}
+
+func (c *calls) decision(ev *eventlog.Event) {
+	id, verdict, code := ev.Facts.Str("call"), ev.Facts.Str("verdict"), ev.Facts.Str("code")
+	d, err := eventlog.ParseDecision(ev)
+	known := c.open[id]
+	if known == nil {
+		known = &call{tool: d.Tool.Given}
+		c.open[id] = known
+	}
+	first := known.verdict == ""
+	known.verdict, known.code, known.decided = verdict, code, ev.Seq
+	if verdict == string(policy.VerdictAllow) {
+		delete(c.rejected, id)
+	}
+	it := item{kind: ListDecisions, call: id, tool: d.Tool.Given, verdict: verdict, code: code, rule: string(d.Rule), decider: string(d.Decider)}
+	if !c.count(ev, it) {
+		return
+	}
+	c.cov.Decisions++
+	if first && known.seq != 0 {
+		c.cov.Decided++
+	}
+	switch verdict {
+	case string(policy.VerdictAllow):
+		c.cov.Allowed++
+	case string(policy.VerdictNeedsApproval):
+		c.cov.Needed++
+	default:
+		c.cov.Denied++
+		c.deny(ev, code, string(d.Rule), d.Tool.Given)
+		it.kind = ListDenials
+		c.count(ev, it)
+	}
+	if err != nil {
+		return // what it says of objectors can't be read; a check of the store tells of that
+	}
+	if d.Enforcement != eventlog.Enforced {
+		c.advisory++
+	}
+	for _, o := range d.Objections.Degraded {
+		detail := fmt.Sprintf("objector %s: %s", o.Rule, o.Why)
+		if d.Objections.CarriedOn {
+			detail += "; the call was decided without it"
+		}
+		c.found(DegradedObjector, ev, id, d.Tool.Given, 0, detail)
+	}
+}
+
+// deny counts a denial by its code.
+func (c *calls) deny(ev *eventlog.Event, code, rule, tool string) {
+	d := c.denials[code]
+	if d == nil {
+		d = &Denied{Code: code, Rules: []string{}, Tools: []string{}, Seqs: []uint64{}}
+		c.denials[code] = d
+	}
+	d.Count++
+	keep := func(list *[]string, s string) {
+		if s != "" && len(*list) < maxNames && !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	keep(&d.Rules, rule)
+	keep(&d.Tools, tool)
+	if len(d.Seqs) < c.most {
+		d.Seqs = append(d.Seqs, ev.Seq)
+	}
+}
+
+// maxNames bounds the rules and tools that are listed of one code.
+const maxNames = 12
+
+func (c *calls) result(ev *eventlog.Event) {
+	id, outcome := ev.Facts.Str("call"), ev.Facts.Str("outcome")
+	ran := executed(ev.Facts)
+	known := c.open[id]
+	delete(c.open, id)
+	rejected := c.rejected[id]
+	delete(c.rejected, id)
+	if known == nil {
+		if ran != ranNo && !c.evidence {
+			c.found(ExecutedWithoutDecision, ev, id, "", 0, "a result without a call; "+ran.words(outcome))
+		}
+		return
+	}
+	if known.seq != 0 && c.within(ev.Time) {
+		c.cov.Results++
+	}
+	switch {
+	case ran == ranNo:
+	case known.verdict == string(policy.VerdictDeny):
+		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("denied at seq %d (%s); %s", known.decided, known.code, ran.words(outcome)))
+	case known.verdict == string(policy.VerdictNeedsApproval):
+		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("it needed an approval (seq %d), and no decision rests on one; %s", known.decided, ran.words(outcome)))
+	case rejected != 0 && (known.verdict == "" && !c.evidence || ran == ranYes):
+		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("its question was rejected at seq %d; %s", rejected, ran.words(outcome)))
+	case known.verdict == "" && !c.evidence:
+		c.executed(ExecutedWithoutDecision, known, id, ev, ran.words(outcome))
+	}
+}
+
+// executed notes an exception that stands at a call and at its result.
+func (c *calls) executed(code string, known *call, id string, ev *eventlog.Event, detail string) {
+	seq := cmp.Or(known.seq, known.decided, ev.Seq)
+	if !c.within(ev.Time) {
+		return
+	}
+	p := Place{Seq: seq, Time: timeText(cmp.Or(known.time, ev.Time)), Until: ev.Seq, Call: optional(id), Tool: optional(known.tool), Detail: detail}
+	c.x.add(code, p)
+}
+
+func (c *calls) found(code string, ev *eventlog.Event, id, tool string, until uint64, detail string) {
+	if !c.within(ev.Time) {
+		return
+	}
+	p := placeOf(ev, detail)
+	p.Call, p.Tool, p.Until = optional(id), optional(tool), until
+	c.x.add(code, p)
+}
+
+func (c *calls) asked(ev *eventlog.Event) {
+	id := ev.Facts.Str("ask")
+	if c.within(ev.Time) {
+		c.cov.Asks++
+	}
+	c.asks[id] = &ask{seq: ev.Seq, time: ev.Time, call: ev.Facts.Str("call"), tool: ev.Facts.Str("tool")}
+}
+
+func (c *calls) answered(ev *eventlog.Event) {
+	id, outcome := ev.Facts.Str("ask"), eventlog.AskOutcome(ev.Facts.Str("outcome"))
+	q := c.asks[id]
+	delete(c.asks, id)
+	if q == nil {
+		q = &ask{seq: ev.Seq, time: ev.Time}
+	}
+	rule := ev.Facts.Str("rule")
+	switch outcome {
+	case eventlog.AskAllowedOnce:
+		delete(c.rejected, q.call)
+	case eventlog.AskRejected:
+		if q.call != "" {
+			c.rejected[q.call] = ev.Seq
+		}
+		if c.within(ev.Time) {
+			code := "approval_" + ev.Facts.Str("decider")
+			c.deny(ev, code, rule, q.tool)
+			c.count(ev, item{kind: ListDenials, call: q.call, tool: q.tool, verdict: string(policy.VerdictDeny), code: code, rule: rule, decider: ev.Facts.Str("decider")})
+		}
+	case eventlog.AskUnavailable:
+		if c.within(q.time) {
+			detail := "nobody answered"
+			if rule != "" {
+				detail += " (" + rule + ")"
+			}
+			c.x.add(UnansweredAsk, Place{Seq: q.seq, Time: timeText(q.time), Until: ev.Seq, Call: optional(q.call), Tool: optional(q.tool), Detail: detail})
+		}
+	}
+}
+
+// revoked notes the calls that were under way when rights were taken away. What
+// was denied, or waits for an approval, is not under way.
+func (c *calls) revoked(ev *eventlog.Event, by string) {
+	if !c.within(ev.Time) {
+		return
+	}
+	var under []Place
+	for id, k := range c.open {
+		if k.seq == 0 || k.verdict == string(policy.VerdictDeny) || k.verdict == string(policy.VerdictNeedsApproval) {
+			continue
+		}
+		under = append(under, Place{Seq: k.seq, Time: timeText(k.time), Until: ev.Seq, Call: optional(id), Tool: optional(k.tool),
+			Detail: fmt.Sprintf("called, and without a result at %s (seq %d)", by, ev.Seq)})
+	}
+	slices.SortFunc(under, func(a, b Place) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, p := range under {
+		c.x.add(InFlight, p)
+	}
+}
+
+// end notes what is still open at the head.
+func (c *calls) end() {
+	var open []Place
+	for _, q := range c.asks {
+		if c.within(q.time) {
+			open = append(open, Place{Seq: q.seq, Time: timeText(q.time), Call: optional(q.call), Tool: optional(q.tool), Detail: "no decision is recorded"})
+		}
+	}
+	slices.SortFunc(open, func(a, b Place) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, p := range open {
+		c.x.add(UnansweredAsk, p)
+	}
+	slices.SortStableFunc(c.x.places[UnansweredAsk], func(a, b Place) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+// denied lists the denials by code.
+func (c *calls) denied() []Denied {
+	out := []Denied{}
+	for _, d := range c.denials {
+		out = append(out, *d)
+	}
+	slices.SortFunc(out, func(a, b Denied) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Code, b.Code)) })
+	return out
+}
+
+// ran says whether a call was executed, as far as its result tells.
+type ran uint8
+
+const (
+	ranYes ran = iota
+	ranMaybe
+	ranNo
+)
+
+// Outcomes that say that a call was not made, and that leave it open: a failure
+// may have come before the tool began or while it was at work.
+var (
+	notMade = []string{"not-started", "not_started", "not-executed", "not_executed", "rejected", "denied", "deny", "refused", "blocked", "skipped", "unavailable"}
+	unclear = []string{"outcome-unknown", "unknown", "unrecorded", "error", "failed", "failure", "cancelled", "canceled", "aborted", "interrupted"}
+)
+
+// executed reads the outcome of a result. A harness that knows says it in a fact
+// of its own, executed: true, false, yes, no or unknown.
+func executed(f eventlog.Facts) ran {
+	if bytes.Contains(f, []byte("executed")) { // few harnesses say it, and decoding every result takes long
+		m, err := f.Map()
+		if err != nil {
+			return ranMaybe
+		}
+		switch m["executed"] {
+		case true, "yes":
+			return ranYes
+		case false, "no":
+			return ranNo
+		case "unknown":
+			return ranMaybe
+		}
+	}
+	switch outcome := f.Str("outcome"); {
+	case slices.Contains(notMade, outcome):
+		return ranNo
+	case slices.Contains(unclear, outcome), outcome == "":
+		return ranMaybe
+	}
+	return ranYes
+}
+
+// words says what is known of an execution.
+func (r ran) words(outcome string) string {
+	if r == ranMaybe {
+		return fmt.Sprintf("outcome %s, which does not tell that it was not made", outcome)
+	}
+	return "outcome " + outcome
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,113 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"childlog/cmd/childlog/internal/wire"
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/replay"
+)
+
+// receiptFields are the fields of a half in the order of a receipt: what decides
+// calls first.
+var receiptFields = []string{
+	policy.FieldFiles, policy.FieldGrantShell, policy.FieldGrantNetwork, policy.FieldScope, policy.FieldTools, policy.FieldDenied,
+	policy.FieldSurface, policy.FieldSpawn, policy.FieldMaxChildren, policy.FieldMaxDepth, policy.FieldDeadline, policy.FieldMaxSteps,
+	policy.FieldWrite, policy.FieldNetwork, policy.FieldShell, policy.FieldProviders, policy.FieldCapabilities, policy.FieldDesktop,
+}
+
+// delegable is the prefix of a cut of the delegable half.
+const delegable = "delegable."
+
+// receipt shows what was asked, what was granted and what was cut; nil if nobody
+// delegated to the session or its receipt can't be read.
+func (b *builder) receipt() *Receipt {
+	g := b.policy.Granted
+	if b.policyErr != nil || g == nil {
+		return nil
+	}
+	r := &Receipt{Seq: b.policy.ReceiptSeq, Digest: wire.Hex(b.policy.Receipt), Parent: g.Parent.String(), ParentSeq: g.ParentSeq, ToolCall: optional(g.ToolCall),
+		Role: string(g.Choices.Role), NotBefore: wire.MilliTime(int64(min(g.NotBefore, policy.MaxNumber))), Deadline: wire.MilliTime(g.Granted.Own.Profile.Limits.DeadlineMS),
+		Approvals: policy.Never.Meaning(), Fields: []ReceiptField{}, Handed: []ReceiptField{}, Relied: wire.ExplicitGrantsOf(g.Relied),
+		Operator: wire.OperatorOf(g.Granted.Operator), Lockdown: append([]string{}, g.Lockdown...), MergePolicy: optional(string(g.Merge)),
+		Evidence: map[string]string{}}
+	f := policy.FingerprintOf(g.Choices.Role, g.Granted)
+	r.Fingerprint = wire.Fingerprint{Line: f.Line, SHA256: f.String()}
+	if g.Sandbox != nil {
+		v := wire.SandboxOf(g.Sandbox.Canonical())
+		r.Sandbox = &v
+	}
+	for field, how := range g.Evidence {
+		r.Evidence[field] = how
+	}
+	rules := map[string][]string{}
+	for _, c := range g.Cuts {
+		rules[c.Field] = append(rules[c.Field], string(c.Rule))
+	}
+	// The ceiling is what could be handed on: the parent's delegable half.
+	for _, name := range receiptFields {
+		own := fieldOf(name, g.Ceiling.Delegable, g.Requested.Own, g.Granted.Own, rules[name])
+		r.Fields = append(r.Fields, own)
+		handed := fieldOf(name, g.Ceiling.Delegable, g.Requested.Delegable, g.Granted.Delegable, rules[delegable+name])
+		if handed.Granted != own.Granted {
+			r.Handed = append(r.Handed, handed)
+		}
+	}
+	return r
+}
+
+func fieldOf(name string, ceiling, requested, granted policy.Half, rules []string) ReceiptField {
+	text := func(h policy.Half) string {
+		if name == policy.FieldDeadline {
+			if t := wire.MilliTime(h.Profile.Limits.DeadlineMS); t != nil {
+				return *t
+			}
+		}
+		v, _ := h.FieldText(name)
+		return v
+	}
+	return ReceiptField{Field: name, Ceiling: text(ceiling), Requested: text(requested), Granted: text(granted), Rules: append([]string{}, rules...)}
+}
+
+// history is the policy over time.
+func (b *builder) history(ctx context.Context) (PolicyHistory, error) {
+	out := PolicyHistory{Events: []PolicyChange{}}
+	if b.policyErr != nil {
+		text := b.policyErr.Error()
+		out.Error = &text
+		return out, nil
+	}
+	now := wire.PolicyOf(&b.policy)
+	out.Now = &now
+	list, left, err := replay.History(ctx, b.s, b.row.Session, maxHistory)
+	if errors.Is(err, eventlog.ErrPolicyUnreadable) { // it was readable a moment ago
+		text := err.Error()
+		out.Error = &text
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	out.LeftOut = uint64(left)
+	for i := range list {
+		m := &list[i]
+		change := PolicyChange{Seq: m.Event.Seq, Time: wire.Time(m.Event.Time), Type: m.Event.Type, Source: m.Event.Source.String(), What: m.What, Creation: m.Born, Changes: []FieldChange{}}
+		for _, c := range m.Changes {
+			if !part(c.Field) {
+				change.Changes = append(change.Changes, FieldChange{c.Field, c.From, c.To})
+			}
+		}
+		out.Events = append(out.Events, change)
+	}
+	return out, nil
+}
+
+// part reports whether a field is a part of one that is listed as a whole.
+func part(field string) bool { return strings.HasPrefix(field, "sandbox.") }
+
+// shortTime is for sentences: UTC, to the second.
+func shortTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
