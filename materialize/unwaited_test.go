@@ -32,7 +32,7 @@ func TestRootThatIsNotWaitedFor(t *testing.T) {
 		done <- err
 	}()
 	<-entered
-	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(bg, 500*time.Millisecond)
 	defer cancel()
 	_, err = materialize.Root(ctx, s, materialize.RootRequest{})
 	require.ErrorIs(t, err, eventlog.ErrOutcomeUnknown)

@@ -91,11 +91,11 @@ func TestSendThatIsNotWaitedFor(t *testing.T) {
 		done <- err
 	}()
 	<-entered
-	time.AfterFunc(300*time.Millisecond, func() { close(leave) })
-	ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(f.ctx, 500*time.Millisecond)
 	defer cancel()
 	_, id, err := replay.Send(ctx, f.Store, child, replay.AsOperator(), "hello")
 	require.ErrorIs(t, err, eventlog.ErrOutcomeUnknown)
 	require.Equal(t, uuid.Nil, id)
+	close(leave)
 	<-done
 }
