@@ -35,6 +35,8 @@ func (st *stage) authorize(via Entry, batches []Batch, events [][]pending, befor
 			err = st.authorizeChange(id, events[i], before[i])
 		case EntryStore:
 			err = authorizeStore(id, events[i], before[i])
+		case EntryErase:
+			err = authorizeErase(id, events[i], before[i])
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ type unit struct {
 	prepared []pending         // of an Append
 	admit    func(*View) error // of an import, nil for none
 	plan     Plan              // of a Transact
+	sweep    *erasure          // of a purge that is recorded: frames that go, and no event
 	done     chan struct{}
 	results  []Result
 	err      error
@@ -113,6 +114,11 @@ func (s *Store) Transact(ctx context.Context, via Entry, plan Plan) ([]Result, e
 	if plan == nil || via == entryHarness || via > EntryStore {
 		return nil, invalidf("transact: no entry point %d", via)
 	}
+	return s.transact(ctx, via, plan)
+}
+
+// transact is Transact for this package too.
+func (s *Store) transact(ctx context.Context, via Entry, plan Plan) ([]Result, error) {
 	u := &unit{via: via, plan: plan}
 	if err := s.submit(ctx, u); err != nil {
 		return nil, err

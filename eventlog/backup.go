@@ -51,9 +51,8 @@ type BackedUp struct {
 // Damage ends it with its place, and nothing is left at dir: a backup is kept in
 // place of an older one, and one that carries damage would some day replace the
 // last sound copy. What can be read of a damaged store is for salvage. What was
-// erased is no damage. A content that is erased while the backup runs is in it
-// or not; the event that tells of the erasure is not, if it came later than the
-// beginning.
+// erased is no damage. A backup and an erasure wait for each other, so what is
+// missing in a backup is told of in it.
 //
 // Memory is bounded as that of Compact. Errors: ErrExists, ErrCorrupt,
 // ErrInvalid (dir lies inside the store), ErrNoSpace, ErrNewerFormat,
@@ -61,6 +60,13 @@ type BackedUp struct {
 func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (BackedUp, error) {
 	var out BackedUp
 	if err := s.usable(); err != nil {
+		return out, err
+	}
+	if err := s.passage.enter(ctx, copies); err != nil {
+		return out, err
+	}
+	defer s.passage.leave(copies)
+	if err := s.journal.purged(); err != nil {
 		return out, err
 	}
 	end := s.st.durable()

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -27,6 +28,9 @@ type Batch struct {
 	Expect  Expect
 	Epoch   uint64 // of the caller's activation; 0: none
 	Events  []NewEvent
+
+	erase   []contentRef // with EntryErase: contents that go with the event that says so
+	condemn []uuid.UUID  // with EntryErase: sessions whose purge it records
 }
 
 // Result says where a batch stands.
@@ -74,14 +78,15 @@ func (v *View) NewSalt() (Salt, error) {
 // that a short prefix names a session.
 func (v *View) NewSessionID() (uuid.UUID, error) { return uuid.NewRandom() }
 
-// Row returns the session's small state. Errors: ErrNotFound.
+// Row returns the session's small state. Errors: ErrNotFound,
+// ErrPurged.
 func (v *View) Row(session uuid.UUID) (Row, error) {
 	e, err := v.st.lookup(session)
 	if err != nil {
 		return Row{}, err
 	}
 	if e == nil {
-		return Row{}, notFound(session)
+		return Row{}, v.st.absent(session)
 	}
 	return e.row, nil
 }
@@ -95,7 +100,7 @@ func (v *View) Policy(session uuid.UUID) ([]Event, error) {
 		return nil, err
 	}
 	if e == nil {
-		return nil, notFound(session)
+		return nil, v.st.absent(session)
 	}
 	return policyChain(e, v.st)
 }
@@ -128,20 +133,23 @@ func (v *View) Sessions() ([]uuid.UUID, error) {
 		return false
 	})
 	for from := uuid.Nil; ; {
-		page, last, err := v.st.s.rowPage(from)
+		page, next, err := v.st.s.rowPage(from)
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range page {
 			set[row.Session] = true
 		}
-		if last {
+		if from = next; from == uuid.Nil {
 			break
 		}
-		if from = after(page[len(page)-1].Session); from == uuid.Nil {
-			break // the last id there can be
-		}
 	}
+	v.st.layers(func(c *changes) bool {
+		for id := range c.gone {
+			delete(set, id)
+		}
+		return false
+	})
 	return sortedIDs(set), nil
 }
 
@@ -149,8 +157,9 @@ func (v *View) Sessions() ([]uuid.UUID, error) {
 func (v *View) Children(parent uuid.UUID) ([]uuid.UUID, error) { return v.st.children(parent) }
 
 // Descendants lists the session's whole subtree without itself, parents
-// before children. Imported logs may name each other as parents in a circle,
-// so no session is visited twice: the committer would never come back.
+// before children, those that were purged included. Imported logs may name each
+// other as parents in a circle, so no session is visited twice: the committer
+// would never come back.
 func (v *View) Descendants(session uuid.UUID) ([]uuid.UUID, error) {
 	var out []uuid.UUID
 	seen := map[uuid.UUID]bool{session: true}
@@ -169,14 +178,18 @@ func (v *View) Descendants(session uuid.UUID) ([]uuid.UUID, error) {
 	return out, nil
 }
 
-// Event reads one event with its content.
+// Event reads one event with its content. Errors: ErrNotFound, ErrPurged,
+// ErrCorrupt.
 func (v *View) Event(session uuid.UUID, seq uint64) (Event, error) {
 	e, err := v.st.lookup(session)
 	if err != nil {
 		return Event{}, err
 	}
-	if e == nil || seq == 0 || seq > e.row.Head {
-		return Event{}, notFound(session)
+	if e == nil {
+		return Event{}, v.st.absent(session)
+	}
+	if seq == 0 || seq > e.row.Head {
+		return Event{}, fmt.Errorf("%w: session %s has no seq %d, its head is %d", ErrNotFound, session, seq, e.row.Head)
 	}
 	events, err := readSeqs(e, v.st, seq, seq)
 	if err != nil {
@@ -184,7 +197,10 @@ func (v *View) Event(session uuid.UUID, seq uint64) (Event, error) {
 	}
 	ev := events[0].Event
 	v.st.content(&ev, events[0].index)
-	return ev, nil
+	if ev.missing {
+		err = explain([]*Event{&ev}, e, v.st)
+	}
+	return ev, err
 }
 
 func sortedIDs[V any](set map[uuid.UUID]V) []uuid.UUID {

@@ -35,16 +35,20 @@ const (
 	FindUnit    = "unit"        // an atomic unit that is not whole
 	FindIndex   = "index"       // derived state that differs from the journal
 
+	FindErased     = "erased"     // contents or frames that are gone and what tells of it, which disagree
 	FindDelegation = "delegation" // a child that its parent's log does not know, or the other way round
 )
 
 // CheckReport is the result of a full check.
 type CheckReport struct {
 	Totals
-	Contents uint64 // contents compared with their commitments
-	Bytes    uint64 // of the frames and contents that were read, as stored
-	Findings []Finding
-	More     uint64 // findings beyond maxFindings
+	Contents   uint64 // contents compared with their commitments, those that were erased included
+	Redacted   uint64 // contents that were erased, each with its content/redacted
+	Purged     uint64 // sessions that were purged, each with its session/purged; of a whole store only
+	Tombstones uint64 // positions of their frames; likewise
+	Bytes      uint64 // of the frames and contents that were read, as stored
+	Findings   []Finding
+	More       uint64 // findings beyond maxFindings
 }
 
 // OK reports whether nothing was found.
@@ -83,6 +87,10 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 	if o.Workers <= 0 {
 		c.o.Workers = runtime.GOMAXPROCS(0)
 	}
+	if err := s.passage.enter(ctx, copies); err != nil {
+		return c.report, err
+	}
+	defer s.passage.leave(copies)
 	if err := c.pages(ctx); err != nil {
 		return c.report, err
 	}
@@ -107,6 +115,9 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 	c.endUnit(next)
 	c.lost()
 	c.family()
+	if err := c.erased(); err != nil {
+		return c.report, err
+	}
 	if err := c.index(ctx); err != nil {
 		return c.report, err
 	}
@@ -146,7 +157,8 @@ type checker struct {
 	broken    bool      // the frame before can't be read
 	relatives family    // what was said of delegations
 	nobodys   []Finding // of a check of one session: frames that could be any's
-	found     bool      // something is wrong, be it of another session
+	erasures  erasures
+	found     bool // something is wrong, be it of another session
 	positions map[uuid.UUID]*positionList
 }
 
@@ -235,6 +247,7 @@ func (c *checker) frame(p *scanned) error {
 	c.keepPositions(e)
 	for i := range p.events {
 		c.relatives.note(&p.events[i])
+		c.erasures.note(&p.events[i], c.add)
 	}
 	if !c.concerns(f.session) {
 		return nil
@@ -253,7 +266,9 @@ func (c *checker) frame(p *scanned) error {
 		if !ev.HasContent {
 			continue
 		}
-		if c.report.Contents++; ev.ContentErr != nil {
+		if c.report.Contents++; ev.missing {
+			c.erasures.miss(ev)
+		} else if ev.ContentErr != nil {
 			c.add(Finding{Kind: FindContent, Session: ev.Session, Seq: ev.Seq, Position: p.position, Detail: reasonOf(ev.ContentErr)})
 		}
 	}
@@ -271,6 +286,7 @@ func (c *checker) unread(group *changes, p *scanned) error {
 	lost := c.fold.st.lost
 	switch {
 	case p.purged:
+		c.erasures.tombs, c.erasures.last = c.erasures.tombs+1, p.position
 	case !p.stored:
 		c.nobody(Finding{Kind: FindMissing, Position: p.position, Detail: "no frame and no tombstone"})
 	case len(lost) > 0 && lost[len(lost)-1] == p.position: // what it names may be damaged too

@@ -44,6 +44,7 @@ func (f *family) note(ev *Event) {
 // to lack events nothing more is said than that.
 func (c *checker) family() {
 	rows := c.fold.st.over.rows
+	purged := c.erasures.purged
 	lacks := func(id uuid.UUID) bool {
 		return len(rows[id].row.Damage) > 0 || c.fold.st.doubt(&rows[id].row) != nil
 	}
@@ -54,6 +55,10 @@ func (c *checker) family() {
 		at := c.relatives.started[k]
 		held, ok := c.relatives.granted[k.child]
 		switch {
+		case rows[k.child] == nil && purged[k.child].Session == k.child:
+			if was := purged[k.child].Receipt; was != at.receipt {
+				report(k.parent, at, "child %s was started here with receipt %x, its purge names %x", k.child, at.receipt[:8], was[:8])
+			}
 		case rows[k.child] == nil:
 			report(k.parent, at, "child %s was started here and has no log in this store", k.child)
 		case !ok && !lacks(k.child):
@@ -70,6 +75,8 @@ func (c *checker) family() {
 		_, ok := c.relatives.started[linkKey{at.other, child}]
 		switch {
 		case ok:
+		case rows[at.other] == nil && purged[at.other].Session == at.other:
+			report(child, at, "its parent %s was purged without it", at.other)
 		case rows[at.other] == nil:
 			report(child, at, "its parent %s has no log in this store", at.other)
 		case !lacks(at.other):

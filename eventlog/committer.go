@@ -158,6 +158,11 @@ func (c *committer) done(committed bool) {
 func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
 	// What panics on some log's words fails alone: it only reads.
 	err = protect("append", func() (err error) {
+		if u.sweep != nil {
+			st.group.erasing.frames = append(st.group.erasing.frames, u.sweep.frames...)
+			st.group.erasing.absolve = st.group.erasing.absolve || u.sweep.absolve
+			return nil
+		}
 		batches, prepared := u.one[:], [][]pending{u.prepared}
 		if u.admit != nil {
 			if err = protect("admit", func() error { return u.admit(s.viewOf(st)) }); err != nil {
@@ -220,7 +225,11 @@ func (w *writer) run() {
 // counts.
 func (s *Store) commit(g *group) bool {
 	err := s.writable()
-	if err == nil && len(g.drafts) > 0 {
+	if err == nil && (len(g.drafts) > 0 || !g.erasing.empty()) {
+		if !g.erasing.empty() {
+			s.erasing.Lock()
+			defer s.erasing.Unlock()
+		}
 		var kind commitOutcome
 		switch kind, err = s.journal.write(g.write); kind {
 		case committed:

@@ -9,11 +9,16 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
 )
 
 // compactFile is the name of the copy that is to become store.db. It is fixed,
 // so that whoever opens the store to write knows what is left of a compaction.
 const compactFile = journalFile + ".compact"
+
+// compactedIndex is the same of the index.
+const compactedIndex = indexFile + ".compact"
 
 // CompactOptions says how Compact gets at the store.
 type CompactOptions struct {
@@ -34,7 +39,9 @@ type Compacted struct {
 // Compact rewrites store.db of the store at dir so that it holds what is live
 // and nothing else: pages come in key order and full, free pages and the bytes
 // of what was deleted are gone. Positions, frames, hashes and the identity stay,
-// so the index stays valid. The store must not be open elsewhere.
+// so the index stays valid; where something was erased its free pages go too. The
+// store must not be open elsewhere. An interrupted purge is refused: the next
+// open for writing finishes it.
 //
 // The copy is written beside store.db, synced, read back and compared, and then
 // takes its name; until that moment nothing of the store was touched, and after
@@ -88,6 +95,9 @@ func Compact(ctx context.Context, dir string, o CompactOptions) (out Compacted, 
 		return out, err
 	}
 	defer j.close()
+	if err := j.purged(); err != nil {
+		return out, err
+	}
 	pages, free, err := j.usage()
 	if err != nil {
 		return out, err
@@ -114,7 +124,51 @@ func Compact(ctx context.Context, dir string, o CompactOptions) (out Compacted, 
 	if err := o.at.reached("renamed"); err != nil {
 		return out, err
 	}
-	return out, syncDir(dir)
+	if out.Erased+out.Tombstones > 0 {
+		err = compactIndex(dir)
+	}
+	return out, errors.Join(err, syncDir(dir))
+}
+
+// compactIndex drops the free pages of the index, in which a label or a
+// directory may lie that was erased. An index that can't be copied is removed:
+// the next open builds it anew.
+func compactIndex(dir string) error {
+	path, tmp := filepath.Join(dir, indexFile), filepath.Join(dir, compactedIndex)
+	err := freshFile(tmp)
+	if err == nil {
+		err = protect("index", func() error { return copyIndex(path, tmp) })
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(removeIndex(dir), freshFile(tmp))
+}
+
+func copyIndex(path, tmp string) (err error) {
+	if _, err := os.Stat(path); err != nil {
+		return err
+	}
+	if err := inspectIndex(path); err != nil {
+		return err
+	}
+	src, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	dst, err := bolt.Open(tmp, 0o600, &bolt.Options{Timeout: time.Second, NoSync: true})
+	if err != nil {
+		return err
+	}
+	err = bolt.Compact(dst, src, 1<<20)
+	if err == nil {
+		err = dst.Sync()
+	}
+	return errors.Join(err, dst.Close())
 }
 
 // openSound opens a store.db that nobody writes, reads all of its pages and
@@ -182,4 +236,6 @@ func owner(fi os.FileInfo) (uid, gid int, ok bool) {
 
 // undoCompaction removes what a crashed compaction left: a copy that was not
 // store.db yet. Called by who is about to write, under the exclusive lock.
-func undoCompaction(dir string) error { return freshFile(filepath.Join(dir, compactFile)) }
+func undoCompaction(dir string) error {
+	return errors.Join(freshFile(filepath.Join(dir, compactFile)), freshFile(filepath.Join(dir, compactedIndex)))
+}

@@ -69,6 +69,7 @@ func (r *contentReader) note(ev *Event, err error) {
 		return
 	}
 	r.walk.forget()
+	ev.missing = errors.Is(err, errContentMissing)
 	ev.ContentErr = &CorruptError{Session: ev.Session, Seq: ev.Seq, Position: ev.Position, HasPosition: true, Type: ev.Type, Reason: err.Error()}
 }
 

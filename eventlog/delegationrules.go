@@ -44,6 +44,9 @@ func (st *stage) authorizeDelegation(batches []Batch, events [][]pending, before
 	if holder, err := st.externalHolder(child, birth.created, map[Hash]uuid.UUID{}); err != nil || holder != uuid.Nil {
 		return orExists(err, "the external id is session %s", holder)
 	}
+	if err := st.freshSeed(events[c], parent, birth.created.facts.Uint("parent_seq")); err != nil {
+		return err
+	}
 	return st.within(child, events[c], parent)
 }
 

@@ -79,13 +79,13 @@ func TestCase55_GenericAppendWritesNoAuthority(t *testing.T) {
 // TestEntryPointsWriteTheirOwnTypesOnly spells out who may write what.
 func TestEntryPointsWriteTheirOwnTypesOnly(t *testing.T) {
 	var out strings.Builder
-	entries := []string{entryHarness: "harness", EntryCreate: "create", EntryDelegation: "delegation", EntryOperator: "operator", EntryRuntime: "runtime", EntryImport: "import", EntryStore: "store"}
+	entries := []string{entryHarness: "harness", EntryCreate: "create", EntryDelegation: "delegation", EntryOperator: "operator", EntryRuntime: "runtime", EntryImport: "import", EntryStore: "store", EntryErase: "erase"}
 	for e, name := range entries {
 		var types []string
 		for typ := range coreTypes {
 			types = append(types, typ)
 		}
-		types = append(types, "plugin/note", "store/anything", "content/redacted")
+		types = append(types, "plugin/note", "store/anything", "content/anything")
 		for _, typ := range sorted(types) {
 			var sources []string
 			for src := SourceDelegation; src <= SourceRuntime; src++ {

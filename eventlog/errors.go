@@ -18,6 +18,7 @@ var (
 	ErrNotFound  = errors.New("not found")
 	ErrAmbiguous = errors.New("ambiguous")
 	ErrExists    = errors.New("already exists")
+	ErrPurged    = errors.New("purged") // there was such a session, and it was removed on record
 
 	// Order and identity of appends.
 	ErrConflict  = errors.New("conflict")
@@ -33,6 +34,7 @@ var (
 	ErrOpenTurn      = errors.New("open turn")
 	ErrSessionClosed = errors.New("session closed")
 	ErrWidening      = policy.ErrWidening
+	ErrHeld          = errors.New("under legal hold")
 
 	// Input.
 	ErrInvalid     = policy.ErrInvalid

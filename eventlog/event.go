@@ -77,12 +77,14 @@ type Event struct {
 	ContentLen    uint64 // bytes
 	Commitment    Hash
 	Facts         Facts
-	Position      uint64 // of the frame
-	Hash          Hash   // chain hash after this event; set by verified reads
-	Content       []byte // nil unless asked for
-	ContentErr    error  // why an asked-for content is not there (damage, redaction)
+	Position      uint64     // of the frame
+	Hash          Hash       // chain hash after this event; set by verified reads
+	Content       []byte     // nil unless asked for
+	ContentErr    error      // why an asked-for content is not there: damage
+	Redacted      *Redaction // instead: it was erased on record; set only where the content was asked for
 
-	prev Hash // chain hash before this event, as its frame states it
+	missing bool // no byte of the asked-for content is there
+	prev    Hash // chain hash before this event, as its frame states it
 }
 
 // NewEvent is an event to append. The store sets seq, source, schema version

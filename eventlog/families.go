@@ -109,6 +109,7 @@ const (
 	EntryRuntime                 // harness calls: activation, settle, inbox, notices
 	EntryImport                  // importers: evidence only
 	EntryStore                   // the store's own session: operator rules
+	EntryErase                   // operator calls: redact, hold, release, purge; takes part in Transact from this package only
 )
 
 // allows reports whether the entry point may write the type with the source.
@@ -130,13 +131,13 @@ func (e Entry) allows(typ string, src Source) bool {
 		case "policy": // a profile stands at the beginning of a root or nowhere
 			return src == SourceOperator && typ != TypePolicyProfile
 		case "sandbox", "control", "session", "approval", "inbox", "activation":
-			return src == SourceOperator && typ != TypeSessionCreated && typ != TypeSessionEndSeed && typ != TypeApprovalAsked && typ != TypeApprovalDecided
+			return src == SourceOperator && !erases(typ) && typ != TypeSessionCreated && typ != TypeSessionEndSeed && typ != TypeApprovalAsked && typ != TypeApprovalDecided
 		}
 		return false
 	case EntryRuntime:
 		switch family {
 		case "activation", "inbox", "notice", "control", "session":
-			return src == SourceRuntime && typ != TypeSessionCreated && typ != TypeSessionEndSeed
+			return src == SourceRuntime && !erases(typ) && typ != TypeSessionCreated && typ != TypeSessionEndSeed
 		case "sandbox", "approval": // a runtime switch; the writer refuses a widening
 			return src == SourceRuntime || (typ == TypeApprovalDecided && src == SourceStore)
 		case "tool", "turn", "step": // closing what a crash left open, and deciding a call
@@ -147,6 +148,8 @@ func (e Entry) allows(typ string, src Source) bool {
 		return src == SourceImport
 	case EntryStore:
 		return typ == TypeSessionCreated && src == SourceStore || family == "store" && src == SourceOperator
+	case EntryErase:
+		return (typ == TypeContentRedacted || typ == TypeSessionHeld || typ == TypeSessionPurged) && src == SourceOperator || typ == TypeSessionCreated && src == SourceStore
 	}
 	return false
 }
@@ -156,7 +159,7 @@ func (e Entry) defaultSource(typ string) Source {
 	switch e {
 	case EntryDelegation:
 		return SourceDelegation
-	case EntryCreate, EntryOperator, EntryStore:
+	case EntryCreate, EntryOperator, EntryStore, EntryErase:
 		return SourceOperator
 	case EntryImport:
 		return SourceImport

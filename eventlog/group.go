@@ -21,6 +21,7 @@ type group struct {
 	lag     uint64 // bytes of the frames alone, which an open may have to fold
 	charge  int64  // bytes that it is taken to fill of a limited store.db
 	totals  Totals // of the store, with this group
+	erasing erasure
 }
 
 // answer is a unit's outcome, if the group is committed.
@@ -81,11 +82,15 @@ func (g *group) write(tx *bolt.Tx) error {
 			}
 		}
 	}
-	return journal.SetSequence(g.next)
+	if err := journal.SetSequence(g.next); err != nil || g.erasing.empty() {
+		return err
+	}
+	return g.erasing.write(tx)
 }
 
 // absorb moves newer changes into c.
 func (c *changes) absorb(newer *changes) {
+	c.drop(newer.gone)
 	maps.Copy(c.rows, newer.rows)
 	maps.Copy(c.names, newer.names)
 	maps.Copy(c.links, newer.links)
@@ -96,6 +101,7 @@ func (c *changes) clear() {
 	clear(c.rows)
 	clear(c.names)
 	clear(c.links)
+	c.gone = nil
 }
 
 // storedID locates an event id for the recognition of retries.

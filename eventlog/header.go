@@ -187,6 +187,6 @@ func decodeHeader(b []byte, ev *Event) error {
 	if err := ev.Facts.Check(); err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
-	ev.Content, ev.ContentErr, ev.Hash = nil, nil, Hash{}
+	ev.Content, ev.ContentErr, ev.Redacted, ev.missing, ev.Hash = nil, nil, nil, false, Hash{}
 	return nil
 }

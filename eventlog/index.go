@@ -70,7 +70,7 @@ type cover struct {
 	Incarnation uint64
 	Fold        int
 	Next        uint64 // positions below are covered
-	Last        Hash   // SHA-256 of the last covered frame
+	Last        Hash   // leaf of the last covered frame, see fingerprint
 	Totals      Totals
 	Lost        []uint64
 	Counts      [4]uint64 // rows by bucket, in the order of indexBuckets

@@ -148,6 +148,9 @@ func (s *state) flush(store *Store) error {
 	s.bytes -= bytes
 	for id, was := range cut.rows {
 		e := s.over.rows[id]
+		if e == nil {
+			continue // purged meanwhile
+		}
 		if e.row.Head == was.row.Head {
 			delete(s.over.rows, id)
 			continue
@@ -161,6 +164,9 @@ func (s *state) flush(store *Store) error {
 		if s.over.names[k] == v {
 			delete(s.over.names, k)
 		}
+	}
+	for id := range cut.gone {
+		delete(s.over.gone, id)
 	}
 	for k, v := range cut.links {
 		if s.over.links[k] == v {

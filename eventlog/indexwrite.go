@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -139,6 +140,9 @@ func (ix *index) flush(cut *changes, c cover) error {
 			w[i] = indexWriter{b, &c.Counts[i]}
 		}
 		rows, pos, names, links := w[0], w[1], w[2], w[3]
+		if err := dropSessions(rows, pos, names, cut.gone); err != nil {
+			return err
+		}
 		for _, id := range sortedIDs(cut.rows) { // in key order: neighbours share pages
 			e := cut.rows[id]
 			if err := flushPositions(pos, e); err != nil {
@@ -191,6 +195,57 @@ func (w indexWriter) put(key, value []byte) error {
 		*w.count++
 	}
 	return w.Put(key, value)
+}
+
+// drop deletes a key that may be there.
+func (w indexWriter) drop(key []byte) error {
+	if w.Get(key) == nil {
+		return nil
+	}
+	*w.count--
+	return w.Delete(key)
+}
+
+// dropSessions deletes what the index has of sessions that were purged. Names
+// are not kept by session, so all are looked through: a purge is rare.
+func dropSessions(rows, pos, names indexWriter, gone map[uuid.UUID]Totals) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	var stale [][]byte // deleting moves a cursor
+	for _, id := range sortedIDs(gone) {
+		if err := rows.drop(id[:]); err != nil {
+			return err
+		}
+		c := pos.Cursor()
+		for k, _ := c.Seek(id[:]); bytes.HasPrefix(k, id[:]); k, _ = c.Next() {
+			stale = append(stale, bytes.Clone(k))
+		}
+	}
+	for _, k := range stale {
+		if err := pos.drop(k); err != nil {
+			return err
+		}
+	}
+	stale = stale[:0]
+	err := names.ForEach(func(k, v []byte) error {
+		v, err := unseal(k, v, "name")
+		if err != nil {
+			return err
+		}
+		var id uuid.UUID
+		copy(id[:], v)
+		if _, ok := gone[id]; ok {
+			stale = append(stale, bytes.Clone(k))
+		}
+		return nil
+	})
+	for _, k := range stale {
+		if err == nil {
+			err = names.drop(k)
+		}
+	}
+	return err
 }
 
 func flushPositions(b indexWriter, e *entry) error {

@@ -57,6 +57,11 @@ func (st *stage) layOut(e *entry, events []pending) ([]*draft, error) {
 			d.lastPolicy = seq
 		}
 	}
+	if e.row.Session == StoreSession {
+		if err := st.dropPurged(drafts); err != nil {
+			return nil, err
+		}
+	}
 	// Fold now, so that a later batch of the unit sees this one; positions follow.
 	position := st.next
 	for _, d := range drafts {
@@ -112,6 +117,21 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 	case TypeApprovalAsked:
 		if ev.Source != SourceImport { // a foreign log may ask twice
 			named(name{nameAsk, askHash(ev.Session, ev.Facts.Str("ask"))}, ev.Session)
+		}
+	case TypeSessionPurged:
+		p, err := ParsePurged(ev)
+		if err != nil || ev.Session != StoreSession {
+			return
+		}
+		named(purgedName(p.Session), purgedSeq(ev.Seq))
+		if !p.Key.IsZero() {
+			named(name{nameKey, p.Key}, p.Session)
+		}
+		if p.External != nil {
+			named(name{nameExternal, p.External.IDHash}, p.Session)
+		}
+		if p.Parent != uuid.Nil {
+			linked(linkKey{p.Parent, p.Session}, link{})
 		}
 	case TypeNoticeConsumed:
 		linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{Consumed: ev.Facts.Uint("settled_seq")})

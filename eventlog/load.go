@@ -100,17 +100,21 @@ func (s *Store) usableIndex(next uint64) (*index, cover, error) {
 	return ix, c, ix.sound()
 }
 
-// fingerprint identifies the last frame below next.
+// fingerprint identifies the last frame below next by its leaf of the tree,
+// which stays what it was when the frame is purged.
 func (j *journal) fingerprint(next uint64) (h Hash, err error) {
 	if next == 0 {
 		return h, nil
 	}
 	err = j.view(func(tx *bolt.Tx) error {
-		v := tx.Bucket(bucketJournal).Get(positionKey(next - 1))
-		if v == nil {
-			v = tx.Bucket(bucketTombstones).Get(positionKey(next - 1))
+		if v := tx.Bucket(bucketTombstones).Get(positionKey(next - 1)); len(v) == len(h) {
+			copy(h[:], v)
+			return nil
 		}
-		h = sha256.Sum256(v)
+		v := tx.Bucket(bucketJournal).Get(positionKey(next - 1))
+		if h, err = leafOf(v); err != nil {
+			h = sha256.Sum256(v) // damaged: it is at least the same as it was
+		}
 		return nil
 	})
 	return h, err
@@ -208,6 +212,21 @@ func (s *Store) foldEvents(group *changes, f *frame, position uint64, events []E
 		// here is lost, nobody knows whose.
 		e.row.damage(f.first, f.last(), "seqs stored twice")
 		return s.lose(group, position, frame{}, false, false)
+	}
+	if f.session == StoreSession {
+		gone, err := purgedBy(events, func(id uuid.UUID) (*entry, error) {
+			if was := group.rows[id]; was != nil {
+				return was, nil
+			}
+			return s.st.find(id, false)
+		})
+		if err != nil {
+			return err
+		}
+		for _, counted := range gone {
+			totals.less(counted)
+		}
+		group.drop(gone)
 	}
 	e.row.applyFrame(f, position)
 	e.pending = append(e.pending, framePos{pos: position, first: f.first})

@@ -32,6 +32,7 @@ type SalvageReport struct {
 	Sessions   uint64        `json:"sessions"`
 	Events     uint64        `json:"events"`
 	Contents   uint64        `json:"contents"`
+	Redacted   uint64        `json:"contents_redacted"` // erased on record: no loss
 	Tombstones uint64        `json:"tombstones"`
 
 	Lost         []LostPositions `json:"lost"`

@@ -35,12 +35,12 @@ func (s *Store) lookup(session uuid.UUID) (*entry, error) {
 	}
 	e, err := s.st.lookup(session)
 	if err == nil && e == nil {
-		err = notFound(session)
+		err = s.st.absent(session)
 	}
 	return e, err
 }
 
-// Row returns a session's small state. Errors: ErrNotFound, ErrCorrupt.
+// Row returns a session's small state. Errors: ErrNotFound, ErrPurged, ErrCorrupt.
 func (s *Store) Row(session uuid.UUID) (Row, error) {
 	e, err := s.lookup(session)
 	if err != nil {
@@ -74,7 +74,8 @@ func (s *Store) ByKey(parent uuid.UUID, key string) (uuid.UUID, error) {
 	return found, err
 }
 
-// Children lists a session's children in id order.
+// Children lists a session's children in id order, those that were purged
+// included: their Row is ErrPurged.
 func (s *Store) Children(parent uuid.UUID) ([]uuid.UUID, error) {
 	if err := s.usable(); err != nil {
 		return nil, err

@@ -169,6 +169,9 @@ func (r *logReader) page(ctx context.Context, o ReadOptions) (Page, error) {
 	if r.reuse {
 		r.events = page.Events
 	}
+	if err == nil {
+		err = r.s.explainMissing(session, &page)
+	}
 	if d, ok := r.e.row.cutOff(); ok && toHead && err == nil && page.Next == 0 {
 		page.Holes = append(page.Holes, Hole{d.From, d.To, &CorruptError{Session: session, Seq: d.From, Reason: d.Reason}})
 	}

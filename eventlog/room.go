@@ -74,7 +74,7 @@ func (j *journal) charge(n int) int64 {
 
 // endsSomething reports whether a unit may use the reserve.
 func endsSomething(via Entry, events []pending) bool {
-	if via == EntryOperator || via == EntryStore {
+	if via == EntryOperator || via == EntryStore || via == EntryErase {
 		return true
 	}
 	for i := range events {

@@ -11,7 +11,7 @@ import (
 
 // foldVersion numbers the fold below. An index written by another version is
 // rebuilt, never trusted.
-const foldVersion = 2
+const foldVersion = 3
 
 // usageWindow bounds how far apart two records of one usage id may lie and
 // still count once: harnesses repeat a usage record while a response streams.
@@ -70,6 +70,10 @@ type Row struct {
 	Usage                        Usage
 	UsageSeen                    []uint64 // the last ids counted, hashed
 	Damage                       []Damage
+	LabelSeq                     uint64 // the event whose content gave the label
+	Redacted                     uint64 // the last content/redacted
+	Redactions                   uint64 // contents that were erased on record
+	Holds                        []Hold // legal holds that were not released
 	UnknownSeq                   uint64 // the first event of a closed family that this version does not know
 	UnknownType                  string
 }
@@ -215,7 +219,7 @@ func (r *Row) apply(ev *Event, after Hash) {
 	case TypeSessionCreated:
 		r.applyCreated(ev)
 	case TypeSessionTitled:
-		r.Label = string(ev.Content)
+		r.Label, r.LabelSeq = string(ev.Content), ev.Seq
 	case TypeSessionSettled:
 		r.SettledSeq, r.Outcome = ev.Seq, f.Str("outcome")
 		settles := append(slices.Clip(r.Settles), Settle{Seq: ev.Seq, Outcome: r.Outcome})
@@ -279,6 +283,10 @@ func (r *Row) apply(ev *Event, after Hash) {
 		r.CompactedSeq = ev.Seq
 	case TypeUsageRecorded:
 		r.usage(f)
+	case TypeContentRedacted:
+		r.applyRedacted(ev)
+	case TypeSessionHeld:
+		r.applyHeld(ev)
 	}
 }
 
@@ -293,6 +301,7 @@ func (r *Row) applyCreated(ev *Event) {
 	if c.External != nil {
 		r.System = c.External.System
 	}
+	r.LabelSeq = ev.Seq
 	var text createdContent
 	if json.Unmarshal(ev.Content, &text) == nil {
 		r.Label, r.Cwd, r.ExternalID = text.Label, text.Cwd, text.ExternalID

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -29,7 +28,7 @@ func (s *Store) eachRow(ctx context.Context, from uuid.UUID, fn func(*Row) (bool
 		if err := s.usable(); err != nil {
 			return err
 		}
-		page, last, err := s.rowPage(from)
+		page, next, err := s.rowPage(from)
 		if err != nil {
 			return err
 		}
@@ -39,50 +38,49 @@ func (s *Store) eachRow(ctx context.Context, from uuid.UUID, fn func(*Row) (bool
 				return err
 			}
 		}
-		if last {
+		if from = next; from == uuid.Nil {
 			return nil
-		}
-		if from = after(page[len(page)-1].Session); from == uuid.Nil {
-			return nil // the last id there can be
 		}
 	}
 }
 
-// rowPage merges the overlay with a page of the index. The overlay wins: it
-// is the newer version of the same session.
-func (s *Store) rowPage(from uuid.UUID) (page []*Row, last bool, err error) {
-	newer := map[uuid.UUID]*Row{}
+// rowPage merges the overlay with a page of the index. The overlay wins: it is
+// the newer version of the same session, or says that it was purged. next is the
+// id to go on from, uuid.Nil at the end.
+func (s *Store) rowPage(from uuid.UUID) (page []*Row, next uuid.UUID, err error) {
+	newer, gone := map[uuid.UUID]*Row{}, map[uuid.UUID]bool{}
 	s.st.mu.RLock()
 	for id, e := range s.st.over.rows {
 		if bytes.Compare(id[:], from[:]) >= 0 {
 			newer[id] = &e.row
 		}
 	}
+	for id := range s.st.over.gone {
+		gone[id] = true
+	}
 	s.st.mu.RUnlock()
-	last = true
 	if s.st.index != nil {
+		n := 0
 		err = s.st.index.eachRow(from, func(row *Row) (bool, error) {
-			if newer[row.Session] == nil {
+			if newer[row.Session] == nil && !gone[row.Session] {
 				newer[row.Session] = row
 			}
-			page = append(page, row)
-			last = len(page) < rowsPage
-			return last, nil
+			if n++; n == rowsPage {
+				next = after(row.Session) // uuid.Nil behind the last id there can be
+			}
+			return n < rowsPage, nil
 		})
 		if err != nil {
-			return nil, false, err
+			return nil, uuid.Nil, err
 		}
 	}
-	ids := sortedIDs(newer)
-	if !last { // rows beyond the index's page belong to the next one
-		limit := page[len(page)-1].Session
-		ids = slices.DeleteFunc(ids, func(id uuid.UUID) bool { return bytes.Compare(id[:], limit[:]) > 0 })
-	}
-	page = page[:0:0]
-	for _, id := range ids {
+	for _, id := range sortedIDs(newer) {
+		if next != uuid.Nil && bytes.Compare(id[:], next[:]) >= 0 {
+			break // beyond the index's page: of the next one
+		}
 		page = append(page, newer[id])
 	}
-	return page, last, nil
+	return page, next, nil
 }
 
 func after(id uuid.UUID) uuid.UUID {

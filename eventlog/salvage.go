@@ -187,7 +187,9 @@ type salvager struct {
 	logs       map[uuid.UUID]*salvagedLog
 	gaps       []gap
 	named      map[uint64]lostName
-	frameFirst uint64 // first seq of the frame in readLogs
+	redacted   map[Ref]redactedEvent // what the logs say was erased
+	purged     []uuid.UUID           // and which sessions
+	frameFirst uint64                // first seq of the frame in readLogs
 
 	stage    string
 	done, of uint64
@@ -256,6 +258,9 @@ func (s *salvager) findFrames() error {
 	}
 	s.dropFound()
 	if err := s.readLogs(stageLogs, s.content); err != nil {
+		return err
+	}
+	if err := s.settleRedacted(); err != nil {
 		return err
 	}
 	for i := range s.frames {

@@ -119,6 +119,12 @@ func (s *salvager) takeTail() error {
 // its bytes.
 func (s *salvager) content(l *salvagedLog, f *foundFrame, ev *Event) error {
 	s.report.Events++
+	switch ev.Type {
+	case TypeContentRedacted:
+		s.noteMarker(ev)
+	case TypeSessionPurged:
+		s.notePurge(ev)
+	}
 	if !ev.HasContent {
 		return nil
 	}
@@ -142,8 +148,7 @@ func (s *salvager) content(l *salvagedLog, f *foundFrame, ev *Event) error {
 		return failed
 	}
 	if err != nil {
-		l.contents = addSeq(l.contents, ev.Seq)
-		l.count++
+		l.absent = append(l.absent, absentContent(ev))
 		return nil
 	}
 	for k := range used {

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 
@@ -43,7 +42,7 @@ func (s *salvager) nameByIndex(lost []LostPositions) error {
 		if err != nil {
 			return err
 		}
-		if Hash(sha256.Sum256(raw)) != c.Last {
+		if leaf, err := leafOf(raw); err != nil || leaf != c.Last {
 			return nil
 		}
 	}

@@ -16,8 +16,9 @@ type salvagedLog struct {
 	lastPolicy uint64
 	lost       []SeqLoss
 	contents   []SeqRange
-	count      uint64 // contents lost
-	odd        bool   // the frames that are left do not fit together
+	count      uint64          // contents lost
+	absent     []redactedEvent // contents not found, before it is settled which of them were erased
+	odd        bool            // the frames that are left do not fit together
 }
 
 // gap is a range of seqs of a session that is lost, and the frames around it.

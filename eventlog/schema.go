@@ -110,7 +110,12 @@ var coreTypes = map[string]typeSpec{
 	TypeActivationStarted: {version: 1, strict: true, fields: map[string]fieldSpec{"epoch": req(anInt), "boot": req(anID)}},
 	TypeActivationEnded:   {version: 1, strict: true, fields: map[string]fieldSpec{"epoch": req(anInt), "reason": req(aCode)}},
 	TypeNoticeConsumed:    {version: 1, strict: true, fields: map[string]fieldSpec{"child": req(anID), "settled_seq": req(anInt)}},
-	TypeImportOther:       {version: 1, fields: map[string]fieldSpec{"original": req(aCode)}},
+	TypeContentRedacted:   {version: 1, strict: true, fields: map[string]fieldSpec{"events": req(aList), "code": req(aCode), "basis": opt(aCode), "by": req(aCode), "prev": opt(anInt)}},
+	TypeSessionHeld:       {version: 1, strict: true, fields: map[string]fieldSpec{"hold": req(aCode), "state": req(aCode), "code": req(aCode), "basis": opt(aCode), "by": req(aCode), "subtree": opt(aBool)}},
+	TypeSessionPurged: {version: 1, strict: true, fields: map[string]fieldSpec{"session": req(anID), "top": req(anID), "kind": req(aCode), "parent": opt(anID), "root": req(anID),
+		"evidence": opt(aBool), "head": req(anInt), "hash": req(aHash), "frames": req(anInt), "created": req(anInt), "last": req(anInt), "receipt": opt(aHash), "key": opt(aHash),
+		"external": opt(aMap), "relied": opt(aList), "code": req(aCode), "basis": opt(aCode), "by": req(aCode)}},
+	TypeImportOther: {version: 1, fields: map[string]fieldSpec{"original": req(aCode)}},
 }
 
 // checkFacts validates an event's facts against its type's schema at append.

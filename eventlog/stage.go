@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,7 +63,11 @@ func (st *stage) lookup(id uuid.UUID) (e *entry, err error) {
 			return e, nil
 		}
 	}
-	if st.layers(func(c *changes) bool { e = c.rows[id]; return e != nil }) {
+	if st.layers(func(c *changes) bool {
+		_, gone := c.gone[id]
+		e = c.rows[id]
+		return e != nil || gone
+	}) {
 		return e, nil
 	}
 	return st.s.st.lookup(id)
@@ -222,6 +227,13 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 		return nil, err
 	}
 	st.group.put(drafts, st.next)
+	for i := range batches {
+		st.group.erasing.contents = append(st.group.erasing.contents, batches[i].erase...)
+		st.group.erasing.condemn = append(st.group.erasing.condemn, batches[i].condemn...)
+	}
+	for _, counted := range st.unit.gone {
+		st.group.totals.less(counted)
+	}
 	for i := range results {
 		row := &st.unit.rows[results[i].Session].row
 		results[i].LastSeq, results[i].Hash, results[i].Position = row.Head, row.Hash, row.LastPos
@@ -236,12 +248,16 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 // entry point may not write, a widening among it, is refused after, see
 // authorize.) It returns a copy to fold into.
 func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry, error) {
-	if (via == EntryStore) != (b.Session == StoreSession) {
+	if (via == EntryStore) != (b.Session == StoreSession) && via != EntryErase {
 		return nil, fmt.Errorf("%w: session %s: the store's own session is written by its own calls, and they write no other", ErrUnauthorized, b.Session)
 	}
 	if e == nil {
-		if events[0].typ != TypeSessionCreated {
-			return nil, notFound(b.Session)
+		if gone := st.absent(b.Session); events[0].typ != TypeSessionCreated {
+			return nil, gone
+		} else if errors.Is(gone, ErrPurged) {
+			return nil, fmt.Errorf("%w: %w; its id is not used again", ErrExists, gone)
+		} else if !errors.Is(gone, ErrNotFound) {
+			return nil, gone
 		}
 		e = &entry{row: Row{Session: b.Session}}
 	} else {
@@ -251,6 +267,7 @@ func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry,
 			return nil, fmt.Errorf("%w: session %s", ErrExists, b.Session)
 		case len(row.Damage) > 0 && via != EntryImport:
 			return nil, &CorruptError{Session: b.Session, Seq: row.Damage[0].From, Reason: row.Damage[0].Reason + "; the session is read only"}
+		case via == EntryErase: // of what is closed or imported too: it is for those who keep the records
 		case row.Evidence != (via == EntryImport):
 			if row.Evidence {
 				return nil, fmt.Errorf("%w: session %s was imported", ErrEvidence, b.Session)
@@ -295,7 +312,7 @@ func fence(via Entry, row *Row, b *Batch, events []pending) error {
 	if b.Epoch != 0 && (b.Epoch != row.Epoch || !row.Open) {
 		return &FencedError{Session: b.Session, Got: b.Epoch, Open: row.Epoch}
 	}
-	if !row.Open || b.Epoch != 0 || via == EntryOperator || via == EntryDelegation || via == EntryImport {
+	if !row.Open || b.Epoch != 0 || via == EntryOperator || via == EntryDelegation || via == EntryImport || via == EntryErase {
 		return nil
 	}
 	for i := range events {

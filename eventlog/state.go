@@ -13,6 +13,7 @@ const (
 	nameExternal nameSpace = 'x'
 	nameKey      nameSpace = 'k'
 	nameAsk      nameSpace = 'a' // leads to the session that asked
+	namePurged   nameSpace = 'p' // of a session id: leads to its session/purged, see purgedName
 )
 
 type name struct {
@@ -46,6 +47,7 @@ type changes struct {
 	rows  map[uuid.UUID]*entry
 	names map[name]uuid.UUID
 	links map[linkKey]link
+	gone  map[uuid.UUID]Totals // sessions that were purged, and what they counted; nil: none
 }
 
 func newChanges() *changes {
@@ -80,8 +82,9 @@ func (s *state) lookup(id uuid.UUID) (*entry, error) { return s.find(id, true) }
 func (s *state) find(id uuid.UUID, verified bool) (*entry, error) {
 	s.mu.RLock()
 	e := s.over.rows[id]
+	_, gone := s.over.gone[id]
 	s.mu.RUnlock()
-	if e != nil || s.index == nil {
+	if e != nil || gone || s.index == nil {
 		return e, nil
 	}
 	row, err := s.index.row(id, verified)

@@ -48,6 +48,9 @@ type Store struct {
 	closed        atomic.Bool
 	stopped       atomic.Pointer[error] // a failure that refuses further writes
 	changed       broadcast
+	passage       turnstile    // of copies and erasers
+	erasing       sync.RWMutex // held while a group that erases is committed and published
+	purges        sync.Mutex   // one purge at a time
 	indexer       *indexer
 	closeOnce     sync.Once
 	closeErr      error
@@ -128,6 +131,9 @@ func (s *Store) load(ctx context.Context) (err error) {
 			return err
 		}
 		if err := s.journal.settle(); err != nil {
+			return err
+		}
+		if err := s.journal.finishPurge(ctx); err != nil {
 			return err
 		}
 	}

@@ -265,7 +265,7 @@ func TestFoldRefusesWhatItCantRead(t *testing.T) {
 		}
 	})
 	t.Run("unknown types", func(t *testing.T) {
-		for _, typ := range []string{"policy/budget", "sandbox/profile", "session/paused", "delegation/revoked", "approval/delegated", "content/redacted"} {
+		for _, typ := range []string{"policy/budget", "sandbox/profile", "session/paused", "delegation/revoked", "approval/delegated", "content/replaced"} {
 			for _, bearing := range []bool{true, false} {
 				l := childLog(t, fullAccess()).add(typ, eventlog.SourceOperator, facts(t))
 				l.at(5).PolicyBearing = bearing

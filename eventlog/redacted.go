@@ -1,0 +1,119 @@
+package eventlog
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+)
+
+// eachMarker calls fn with the content/redacted events of a session, newest
+// first, until it returns false. Each names the one before, as policy events
+// do: what a row or an index lost hides none.
+func eachMarker(e *entry, src source, fn func(*marker) bool) error {
+	for seq := e.row.Redacted; seq != 0; {
+		events, err := readSeqs(e, src, seq, seq)
+		if err != nil {
+			return err
+		}
+		ev := &events[0].Event
+		if ev.Type != TypeContentRedacted {
+			return &CorruptError{Session: ev.Session, Seq: seq, Type: ev.Type, Reason: "want " + TypeContentRedacted + " here"}
+		}
+		m, err := parseMarker(ev)
+		if err != nil {
+			return err
+		}
+		if !fn(&m) {
+			return nil
+		}
+		seq = m.prev
+	}
+	return nil
+}
+
+// explain says of events whose contents are missing which of them were erased
+// on record. What no marker accounts for keeps its error.
+func explain(missing []*Event, e *entry, src source) error {
+	want := make(map[uint64]*Event, len(missing))
+	for _, ev := range missing {
+		want[ev.Seq] = ev
+	}
+	return eachMarker(e, src, func(m *marker) bool {
+		for _, r := range m.events {
+			ev := want[r.seq]
+			if ev == nil || r.commitment != ev.Commitment || r.length != ev.ContentLen {
+				continue // a marker speaks of the content that the event committed to, or of none
+			}
+			by := m.Redaction
+			by.Commitment, by.Length = r.commitment, r.length
+			ev.Redacted, ev.ContentErr = &by, nil
+			delete(want, r.seq)
+		}
+		return len(want) > 0
+	})
+}
+
+// explainMissing is explain for the events of a page. bbolt shows a commit to
+// readers a moment before the state does: a content that is gone may be that of
+// a commit which is about to be published, and that one is waited for. A page of
+// a session that was purged meanwhile is ErrPurged.
+func (s *Store) explainMissing(session uuid.UUID, page *Page) error {
+	var missing []*Event
+	for i := range page.Events {
+		if page.Events[i].missing {
+			missing = append(missing, &page.Events[i])
+		}
+	}
+	if len(missing) == 0 && len(page.Holes) == 0 {
+		return nil
+	}
+	s.erasing.RLock()
+	e, err := s.st.lookup(session)
+	s.erasing.RUnlock()
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		return s.st.absent(session)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	err = s.journal.view(func(tx *bolt.Tx) error { return explain(missing, e, txSource{s.st, tx}) })
+	for _, ev := range missing { // damage of the markers is told at the events that need them
+		if err != nil && ev.ContentErr != nil {
+			ev.ContentErr = fmt.Errorf("%w; whether it was erased can't be told: %w", ev.ContentErr, err)
+		}
+	}
+	return nil
+}
+
+// freshSeed refuses a child whose seed was read before a content in it was
+// erased: the copy would bring back what was to be gone. captured is the
+// parent's head at the capture.
+func (st *stage) freshSeed(events []pending, parent *entry, captured uint64) error {
+	if parent.row.Redacted <= captured {
+		return nil // what was erased by then could not be read
+	}
+	copied := map[uint64]bool{}
+	for i := range events {
+		if p := &events[i]; p.inherited != nil && p.media != MediaNone {
+			copied[p.inherited.Seq] = true
+		}
+	}
+	var stale error
+	err := eachMarker(parent, st, func(m *marker) bool {
+		for _, r := range m.events {
+			if copied[r.seq] {
+				stale = fmt.Errorf("%w: seq %d of session %s was redacted at seq %d, after the seed was read", ErrStaleCapture, r.seq, parent.row.Session, m.Seq)
+				return false
+			}
+		}
+		return m.prev > captured
+	})
+	if err != nil {
+		return err
+	}
+	return stale
+}
