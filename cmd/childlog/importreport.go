@@ -61,7 +61,7 @@ func keptText(k *importer.Kept) string {
 		n    int64
 		what string
 	}{{k.Unreadable, "unreadable"}, {k.TooLong, "too long"}, {k.Malformed, "malformed"}, {k.Unknown, "of unknown type"}, {k.Untyped, "without type"},
-		{k.NonObject, "no object"}, {k.Blank, "blank"}} {
+		{k.NonObject, "no object"}, {k.Blank, "blank"}, {k.Duplicate, "repeated"}} {
 		if p.n > 0 {
 			parts = append(parts, grouped(uint64(p.n))+" "+p.what)
 		}

@@ -71,6 +71,10 @@ func (l *Lookout) Rest(ctx context.Context) (beyond int, head, source uint64, er
 	return beyond, l.cursor.Head, l.cursor.Source, nil
 }
 
+// Sidecar is the event of the sidecar that was kept last, known when Rest
+// returned.
+func (l *Lookout) Sidecar() uuid.UUID { return l.cursor.Sidecar }
+
 // Ended reports how reading a file came to its end, and whether that was
 // anything but its end.
 func (l *LineReader) Ended(err error, report func(code string, line int64, detail string)) (broken bool) {

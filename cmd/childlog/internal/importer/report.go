@@ -42,6 +42,7 @@ type Kept struct {
 	TooLong    int64 `json:"too_long"`
 	Malformed  int64 `json:"malformed"`    // of a known type, without what the type needs
 	Unknown    int64 `json:"unknown_type"` // of a type that the importer does not know
+	Duplicate  int64 `json:"duplicate"`    // that repeat one which counted
 }
 
 // Session is what a file held.

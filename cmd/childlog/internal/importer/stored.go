@@ -14,6 +14,11 @@ import (
 // type is kept as import/other.
 const TypeSource = "import/source"
 
+// TypeSidecar keeps a file that lies beside a log and says more about it, as
+// it was when a run read it; a later run adds another if it has changed. Like
+// TypeSource it stands for no line, and its name is reserved.
+const TypeSidecar = "import/sidecar"
+
 // Cursor reads the events of an imported session that stand for lines, in
 // order and a page at a time, without their contents. What others than
 // importers wrote there, such as the marker of a redaction, stands for none.
@@ -24,8 +29,9 @@ type Cursor struct {
 	next    uint64
 	ended   bool
 
-	Head   uint64 // of the session, as of the last page
-	Source uint64 // lines, by the last import/source passed
+	Head    uint64    // of the session, as of the last page
+	Source  uint64    // lines, by the last import/source passed
+	Sidecar uuid.UUID // the last import/sidecar passed
 }
 
 // cursorPage is how many events one read transaction visits.
@@ -45,10 +51,12 @@ func (c *Cursor) Next(ctx context.Context) (*eventlog.Event, error) {
 			c.page = c.page[1:]
 			switch {
 			case ev.Source != eventlog.SourceImport:
-			case ev.Type != TypeSource:
-				return ev, nil
-			default:
+			case ev.Type == TypeSource:
 				c.Source = ev.Facts.Uint("lines")
+			case ev.Type == TypeSidecar:
+				c.Sidecar = ev.ID
+			default:
+				return ev, nil
 			}
 		}
 		if c.ended || c.next == 0 {

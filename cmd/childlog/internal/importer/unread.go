@@ -73,6 +73,7 @@ func (k *Kept) Add(o *Kept) {
 	k.TooLong += o.TooLong
 	k.Malformed += o.Malformed
 	k.Unknown += o.Unknown
+	k.Duplicate += o.Duplicate
 }
 
 // OpenName reports whether a foreign type may keep its name. Types to which
