@@ -116,6 +116,8 @@ func (a *app) commands() []*cobra.Command {
 		newRulesCmd(a),
 		newScopeCmd(a),
 		newSchemaCmd(a),
+		newReviewCmd(a),
+		newWhoCmd(a),
 		newVerifyCmd(a),
 		newTypesCmd(a),
 		newImportCmd(a),

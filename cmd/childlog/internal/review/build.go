@@ -154,15 +154,14 @@ func (b *builder) gap(g logwalk.Gap) error {
 }
 
 // standing finds the exceptions that stand in the policy and not in the calls,
-// and says which checks can't be made.
+// and says which checks can't be made. A native log that was widened, or a child
+// without its pin, is refused by the fold: its policy can't be read.
 func (b *builder) standing(ctx context.Context, within func(time.Time) bool) error {
 	child := b.row.Kind == eventlog.KindChild
 	if b.row.Evidence {
 		b.x.skip("the log was imported, and records no decisions", ExecutedWithoutDecision, DegradedObjector)
 		b.x.skip("the log was imported, and records no revocations", InFlight)
 		b.x.skip("the log was imported, and no expiry is recorded in it", NoExpiry)
-	} else {
-		b.x.skip("a native log can't hold one: the writer refuses it", Widened, Unpinned, ForeignValue)
 	}
 	if !child {
 		b.x.skip("nobody delegated to it", Unpinned, Drift, NoExpiry)

@@ -68,6 +68,9 @@ func fieldOf(name string, ceiling, requested, granted policy.Half, rules []strin
 			}
 		}
 		v, _ := h.FieldText(name)
+		if name == policy.FieldTools && h.Profile.Tools.Inherits() { // "absent" would read as none
+			v = "inherited"
+		}
 		return v
 	}
 	return ReceiptField{Field: name, Ceiling: text(ceiling), Requested: text(requested), Granted: text(granted), Rules: append([]string{}, rules...)}
@@ -96,18 +99,23 @@ func (b *builder) history(ctx context.Context) (PolicyHistory, error) {
 	for i := range list {
 		m := &list[i]
 		change := PolicyChange{Seq: m.Event.Seq, Time: wire.Time(m.Event.Time), Type: m.Event.Type, Source: m.Event.Source.String(), What: m.What, Creation: m.Born, Changes: []FieldChange{}}
+		var sandbox FieldChange
 		for _, c := range m.Changes {
-			if !part(c.Field) {
-				change.Changes = append(change.Changes, FieldChange{c.Field, c.From, c.To})
+			f := FieldChange{c.Field, c.From, c.To}
+			switch {
+			case strings.HasPrefix(c.Field, "sandbox."): // a part of the line before
+				continue
+			case c.Field == "sandbox":
+				sandbox = f
+			case c.Field == "bound" && f.From == sandbox.From && f.To == sandbox.To: // the same once more
+				continue
 			}
+			change.Changes = append(change.Changes, f)
 		}
 		out.Events = append(out.Events, change)
 	}
 	return out, nil
 }
-
-// part reports whether a field is a part of one that is listed as a whole.
-func part(field string) bool { return strings.HasPrefix(field, "sandbox.") }
 
 // shortTime is for sentences: UTC, to the second.
 func shortTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -239,10 +240,10 @@ func (t *tally) delegation(b *builder, born time.Time) {
 	case b.policyErr != nil:
 		it.Detail = optional("the policy can't be read")
 	case b.row.Evidence:
-		it.Detail = optional("imported" + b.what())
+		it.Detail = optional("imported, with " + strings.Join(b.delegated(), ", "))
 	default:
 		it.Seq = b.policy.ReceiptSeq
-		it.Detail = optional(string(b.policy.Choices.Role) + ", " + term(b.policy.Authority.Own.Profile.Limits.DeadlineMS, &b.row))
+		it.Detail = optional(string(b.policy.Choices.Role) + " with " + strings.Join(b.delegated(), ", ") + ", " + term(b.policy.Authority.Own.Profile.Limits.DeadlineMS, &b.row))
 	}
 	t.kept.add(it)
 }

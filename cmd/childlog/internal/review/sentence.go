@@ -2,12 +2,15 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
 	"childlog/policy"
+	"childlog/replay"
 )
 
 // sentence says who delegated what to whom, for which principal, until when.
@@ -46,31 +49,76 @@ func (b *builder) sentence(chain []Link) Sentence {
 		s.Text = by + ". What it may do can't be read, so nothing may be granted to it."
 		return s
 	}
-	s.Text = by + b.what() + ", for " + whom(s.Principal) + ", " + term(until, &b.row) + "."
+	then, now := b.delegated(), held(e, e.Sandbox.Value, e.Authority.Own)
+	s.Text = by + as(s.Role) + " with " + strings.Join(then, ", ") + ", for " + whom(s.Principal) + ", " + term(until, &b.row) + "."
+	if now = slices.DeleteFunc(now, func(part string) bool { return slices.Contains(then, part) }); len(now) > 0 {
+		s.Text += " By now it has " + strings.Join(now, ", ") + "."
+	}
 	return s
 }
 
-// what is what was delegated, in the words that decide most.
-func (b *builder) what() string {
+// delegated is what a child was given, or what a root was made with.
+func (b *builder) delegated() []string {
 	e := &b.policy
-	sandbox := e.Sandbox.Value.Canonical()
-	network := "without network"
-	if sandbox.Network && (e.Evidence || e.Authority.Own.Grant.Network && e.Authority.Own.Profile.Permissions.NetworkInEffect(sandbox)) {
-		network = "with network"
+	switch {
+	case e.Evidence && e.Kind == eventlog.KindChild:
+		return held(e, e.Bound.Value, e.Authority.Own)
+	case e.Granted != nil && e.Granted.Sandbox != nil:
+		return held(e, *e.Granted.Sandbox, e.Granted.Granted.Own)
+	case e.Granted != nil:
+		return held(e, e.Granted.Defaults.Sandbox, e.Granted.Granted.Own)
 	}
-	text := fmt.Sprintf(" with sandbox %s, %s, approvals %s", sandbox.Mode, network, e.Approvals)
-	if !e.Evidence && wire.Stated(e) {
-		grant := e.Authority.Own.Grant
-		role := ""
-		if e.Choices.Role != "" {
-			role = " as " + string(e.Choices.Role)
+	return held(e, e.Sandbox.Value, e.Authority.Own)
+}
+
+// held puts a sandbox and a half into the words that decide most.
+func held(e *replay.Effective, sandbox policy.Sandbox, own policy.Half) []string {
+	sandbox = sandbox.Canonical()
+	network := sandbox.Network
+	var parts []string
+	if !e.Evidence {
+		network = network && own.Grant.Network && own.Profile.Permissions.NetworkInEffect(sandbox)
+		if wire.Stated(e) {
+			parts = append(parts, writing(own.Grant), "shell "+own.Grant.Shell.String())
 		}
-		text = fmt.Sprintf("%s with files %s, shell %s, sandbox %s, %s, approvals %s", role, grant.Files, grant.Shell, sandbox.Mode, network, e.Approvals)
 	}
+	parts = append(parts, "sandbox "+string(sandbox.Mode))
+	if network {
+		parts = append(parts, "network")
+	} else {
+		parts = append(parts, "no network")
+	}
+	approvals := "approvals " + string(e.Approvals)
 	if e.Approvals.Effective() == policy.Never {
-		text += " (never ask, always reject)"
+		approvals += " (never ask, always reject)"
 	}
-	return text
+	return append(parts, approvals)
+}
+
+// writing is what a grant permits of files.
+func writing(g policy.Grant) string {
+	switch entries := g.Scope.Entries(); {
+	case g.Files != policy.FilesWrite:
+		return "files " + g.Files.String()
+	case !g.Scope.Stated():
+		return "files write"
+	case len(entries) == 0:
+		return "files read (it may write nowhere)"
+	case len(entries) > maxScope:
+		return fmt.Sprintf("files write in %q and %s", entries[:maxScope], plural(uint64(len(entries)-maxScope), "further place"))
+	default:
+		return fmt.Sprintf("files write in %q", entries)
+	}
+}
+
+// maxScope is how many places a sentence names.
+const maxScope = 4
+
+func as(role *string) string {
+	if role == nil {
+		return ""
+	}
+	return " as " + *role
 }
 
 func whom(p *wire.Principal) string {

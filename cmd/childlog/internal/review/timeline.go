@@ -95,7 +95,7 @@ func tell(ev *eventlog.Event) (text, tone string) {
 	case eventlog.TypePolicyNarrowed:
 		return "narrowed by " + named(f.Str("by")) + ", for ever", toneWarn
 	case eventlog.TypeDelegationStarted:
-		return "delegated to " + f.UUID("child").String(), ""
+		return "delegated to " + f.UUID("child").String()[:8], ""
 	case eventlog.TypeToolDecision:
 		switch verdict := f.Str("verdict"); verdict {
 		case string(policy.VerdictAllow):
