@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/filter"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
@@ -37,22 +37,28 @@ What can't be read is shown as a hole, never left out: with --json as
 {"hole":{"from","to","error"}}. If there was one, the exit code is 6. A --from
 beyond the head is not found (exit 5), except with -f.
 
---decider prints decisions alone: tool/decision and approval/decided by a rule,
-by the approval pin of a child, by a human or by the host.
+--type, --tool, --verdict, --code, --decider, --since, --until and --text pick
+events; what is asked for must all hold. The verdict, the code and the decider
+are those of tool/decision and approval/decided; a decider is a rule, the
+approval pin of a child, a human or the host. --text is looked for in contents,
+in any case; one that was erased or can't be read never matches.
 
 -f goes on with new events until you interrupt it, which is exit 0. It works
 beside other processes, opening the store for a moment when something changed.`),
 		Example: `  childlog log 0a1b2c3d
   childlog log 0a1b2c3d -f
-  childlog log 0a1b2c3d --from 10 --limit 5 --json`,
+  childlog log 0a1b2c3d --from 10 --limit 5 --json
+  childlog log 0a1b2c3d --type 'policy/*' --type sandbox/mode
+  childlog log 0a1b2c3d --verdict deny --tool write_file --since 24h`,
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if l.follow && (l.to > 0 || l.limit > 0) {
 				return usagef("-f goes on for ever; it takes no --to and no --limit")
 			}
-			if err := oneOf("--decider", l.decider, deciders...); err != nil {
+			if err := compileFilter(&l.filter); err != nil {
 				return err
 			}
+			l.events = l.filter.Events()
 			if l.to > 0 && l.from > l.to {
 				return usagef("--from %d lies behind --to %d", l.from, l.to)
 			}
@@ -71,14 +77,13 @@ beside other processes, opening the store for a moment when something changed.`)
 	f.Uint64Var(&l.from, "from", 1, "the first seq")
 	f.Uint64Var(&l.to, "to", 0, "the last seq (default: the head)")
 	f.Uint64Var(&l.limit, "limit", 0, "at most this many events")
-	f.StringVar(&l.decider, "decider", "", "only decisions by this kind: "+strings.Join(deciders, ", "))
 	f.BoolVar(&l.bare, "no-content", false, "leave the contents out")
-	complete(cmd, "decider", deciders...)
+	l.filter.EventFlags(f)
+	l.filter.PeriodFlags(f)
+	f.StringVar(&l.filter.Text, "text", "", "only events with this in their content, in any case")
+	completeFilter(cmd)
 	return cmd
 }
-
-// deciders are the kinds of those who decide.
-var deciders = []string{string(eventlog.DeciderRule), string(eventlog.DeciderPin), string(eventlog.DeciderHuman), string(eventlog.DeciderHost)}
 
 // logRun prints one log. What is read is rendered into a buffer, and printed
 // once the store is given back: whoever reads the output may be slow, and must
@@ -89,7 +94,8 @@ type logRun struct {
 	look            *term.Writer // for people, into buf
 	follow, bare    bool
 	from, to, limit uint64
-	decider         string
+	filter          filter.Filter
+	events          *filter.Events
 
 	id       uuid.UUID
 	seqWidth int
@@ -172,7 +178,7 @@ func (l *logRun) render(ctx context.Context, s *eventlog.Store, session string, 
 		l.look.Println(l.head())
 	}
 	for l.next <= l.end && !l.full() && l.buf.Len() < maxHeld {
-		page, err := s.Read(ctx, l.id, eventlog.ReadOptions{From: l.next, To: l.end, MaxEvents: l.pageEvents(), MaxBytes: maxPageBytes, Contents: !l.bare})
+		page, err := s.Read(ctx, l.id, eventlog.ReadOptions{From: l.next, To: l.end, MaxEvents: l.pageEvents(), MaxBytes: maxPageBytes, Contents: !l.bare || l.filter.NeedsContents()})
 		if err != nil {
 			return err
 		}
@@ -192,7 +198,7 @@ func (l *logRun) render(ctx context.Context, s *eventlog.Store, session string, 
 func (l *logRun) full() bool { return l.limit > 0 && l.printed >= l.limit }
 
 func (l *logRun) pageEvents() int {
-	if l.limit == 0 {
+	if l.limit == 0 || l.filter.PicksAny() {
 		return 4096
 	}
 	return int(min(4096, l.limit-l.printed))
@@ -226,13 +232,19 @@ func (l *logRun) page(page *eventlog.Page) error {
 			}
 			holes = holes[1:]
 		}
-		if l.decider != "" && l.decider != deciderOf(&page.Events[i]) {
+		ev := &page.Events[i]
+		if !l.events.Match(ev) {
 			continue
 		}
-		if err := l.event(&page.Events[i]); err != nil {
+		if l.bare {
+			ev.Content, ev.ContentErr = nil, nil
+		}
+		if err := l.event(ev); err != nil {
 			return err
 		}
-		l.printed++
+		if l.printed++; l.full() { // a page may hold more that the filter picks
+			return nil
+		}
 	}
 	for _, h := range holes {
 		if err := l.hole(h); err != nil {
@@ -240,25 +252,6 @@ func (l *logRun) page(page *eventlog.Page) error {
 		}
 	}
 	return nil
-}
-
-// deciderOf is who made the decision that an event records, "" if it is none.
-func deciderOf(ev *eventlog.Event) string {
-	if ev.Type != eventlog.TypeToolDecision && ev.Type != eventlog.TypeApprovalDecided {
-		return ""
-	}
-	m, err := ev.Facts.Map()
-	if err != nil {
-		return ""
-	}
-	switch d := m["decider"].(type) {
-	case string:
-		return d
-	case map[string]any:
-		kind, _ := d["kind"].(string) // a fact of another type is no kind
-		return kind
-	}
-	return ""
 }
 
 // lostAfter reports a lost frame that may have held the session's newest

@@ -11,13 +11,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/filter"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
+	"childlog/replay"
 )
 
 func newLsCmd(a *app) *cobra.Command {
-	var parent, status, kind string
+	var f filter.Filter
 	cmd := &cobra.Command{
 		Use:     "ls",
 		GroupID: groupSessions,
@@ -28,61 +30,90 @@ That order never changes, and looking changes nothing.
 
 Status is derived: running (the process that activated it holds the store),
 interrupted (its process is gone), settled, closed, idle, or evidence for an
-imported log. Times are what the store's clock said; nothing is decided by them.`),
+imported log. Times are what the store's clock said; nothing is decided by them.
+A session that is damaged, or whose policy can't be read so that nothing may be
+granted to it, is marked.
+
+What is asked for must all hold. --text is looked for in label, directory and
+ids; --since and --until pick sessions that were at work in that time; --type,
+--tool, --verdict, --code and --decider those whose log holds such an event in
+that time (search shows the events).`),
 		Example: `  childlog ls
   childlog ls --parent 9f8e7d6c --status settled
+  childlog ls --subtree 9f8e7d6c --verdict deny --since 7d
   childlog ls --json`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--status", status, statuses...); err != nil {
+			if err := compileFilter(&f); err != nil {
 				return err
 			}
-			if err := oneOf("--kind", kind, kinds...); err != nil {
-				return err
-			}
+			ctx := cmd.Context()
 			var rows []eventlog.Row
-			var boot, of uuid.UUID
-			err := a.read(cmd.Context(), func(s *eventlog.Store) (err error) {
-				if boot = s.Boot(); parent != "" {
-					if of, err = resolve(cmd.Context(), s, parent); err != nil {
-						return err
+			var boot uuid.UUID
+			var short ids
+			unread := map[uuid.UUID]string{}
+			err := a.read(ctx, func(s *eventlog.Store) (err error) {
+				boot = s.Boot()
+				if rows, err = picked(ctx, s, &f); err != nil {
+					return err
+				}
+				rows = slices.DeleteFunc(rows, func(r eventlog.Row) bool { return !f.Named(&r) })
+				short, err = shortOf(ctx, s)
+				if err != nil {
+					return err
+				}
+				for i := range rows {
+					if err := unreadable(ctx, s, &rows[i]); err != nil {
+						unread[rows[i].Session] = err.Error()
 					}
 				}
-				rows, err = allRows(cmd.Context(), s)
-				return err
+				return ctx.Err()
 			})
 			if err != nil {
 				return err
 			}
-			short := shortIDs(sessionsOf(rows))
-			rows = slices.DeleteFunc(rows, func(r eventlog.Row) bool {
-				return parent != "" && r.Parent != of || status != "" && r.Status(boot) != status || kind != "" && r.Kind != kind
-			})
 			if !a.json {
-				a.list(rows, boot, short)
+				a.list(rows, boot, short, unread)
 				return a.out.Err()
 			}
 			for i := range rows {
-				if err := a.emit(wire.SessionOf(&rows[i], boot)); err != nil {
+				if err := a.emit(wire.ListedOf(&rows[i], boot, unread[rows[i].Session])); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&parent, "parent", "", "only the children of this session")
-	f.StringVar(&status, "status", "", "only sessions of this status")
-	f.StringVar(&kind, "kind", "", "only sessions of this kind: root, child or stub")
-	complete(cmd, "status", statuses...)
-	complete(cmd, "kind", kinds...)
+	fs := cmd.Flags()
+	f.SessionFlags(fs)
+	f.EventFlags(fs)
+	f.PeriodFlags(fs)
+	fs.StringVar(&f.Text, "text", "", "only sessions with this in label, directory or ids, in any case")
+	completeFilter(cmd)
 	return cmd
 }
 
-var (
-	statuses = []string{eventlog.StatusIdle, eventlog.StatusRunning, eventlog.StatusInterrupted, eventlog.StatusSettled, eventlog.StatusClosed, eventlog.StatusEvidence}
-	kinds    = []string{eventlog.KindRoot, eventlog.KindChild, eventlog.KindStub}
-)
+// unreadable says why a session's policy can't be read. Policies are read only
+// where something hints at it: in a sound store a list costs no log.
+func unreadable(ctx context.Context, s *eventlog.Store, r *eventlog.Row) error {
+	if len(r.Damage) == 0 && r.UnknownSeq == 0 && s.Whole() == nil {
+		return nil
+	}
+	_, err := replay.Policy(ctx, s, r.Session, 0)
+	return err
+}
+
+// shortOf finds how many digits tell the ids of a store apart.
+func shortOf(ctx context.Context, s *eventlog.Store) (ids, error) {
+	var all []uuid.UUID
+	err := s.EachRow(ctx, func(r *eventlog.Row) (bool, error) {
+		if r.Session != eventlog.StoreSession { // no agent's
+			all = append(all, r.Session)
+		}
+		return true, nil
+	})
+	return shortIDs(all), err
+}
 
 // allRows reads the row of every agent's session, in the order of creation and
 // then of ids. The store's own session is no agent.
@@ -111,7 +142,7 @@ func sessionsOf(rows []eventlog.Row) []uuid.UUID {
 	return out
 }
 
-func (a *app) list(rows []eventlog.Row, boot uuid.UUID, short ids) {
+func (a *app) list(rows []eventlog.Row, boot uuid.UUID, short ids, unread map[uuid.UUID]string) {
 	if len(rows) == 0 {
 		a.out.Println(term.Dim("no sessions"))
 		return
@@ -119,7 +150,11 @@ func (a *app) list(rows []eventlog.Row, boot uuid.UUID, short ids) {
 	cells := make([][]term.Text, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		cells[i] = []term.Text{term.Bold(short.of(r.Session)), term.Plain(r.Label), kindOf(r), statusOf(r, boot), term.Plain(grouped(r.Head)),
+		status := statusOf(r, boot)
+		if unread[r.Session] != "" {
+			status = term.Cat(status, term.Bad(", policy unreadable"))
+		}
+		cells[i] = []term.Text{term.Bold(short.of(r.Session)), term.Plain(r.Label), kindOf(r), status, term.Plain(grouped(r.Head)),
 			term.Dim(short.of(r.Parent)), term.Dim(externalText(r)), term.Dim(shortTime(r.LastActivity()))}
 	}
 	a.out.Table([]term.Column{{Title: "SESSION"}, {Title: "LABEL", Min: 24}, {Title: "KIND"}, {Title: "STATUS"}, {Title: "EVENTS", Right: true, Drop: 1},

@@ -25,7 +25,7 @@ func (a *app) review(r *review.Review) {
 	a.out.Println()
 	a.trust(r)
 	a.exceptions(r)
-	a.receipt(r.Receipt)
+	a.receipt(r)
 	a.policyHistory(&r.Policy)
 	a.denials(r.Denials)
 	a.timeline(&r.Timeline)
@@ -147,10 +147,18 @@ func placeText(p *review.Place) term.Text {
 var alwaysShown = map[string]bool{policy.FieldFiles: true, policy.FieldGrantShell: true, policy.FieldGrantNetwork: true, policy.FieldScope: true,
 	policy.FieldTools: true}
 
-func (a *app) receipt(r *review.Receipt) {
+func (a *app) receipt(of *review.Review) {
+	r := of.Receipt
 	if r == nil {
 		a.section("receipt")
-		a.out.Println(term.Plain("none: nobody here delegated to it, or it can't be read"))
+		why := "nobody delegated to a root"
+		switch {
+		case of.Policy.Error != nil:
+			why = "the policy can't be read"
+		case of.Session.Evidence:
+			why = "an imported log holds no receipt"
+		}
+		a.out.Println(term.Plain("none: ", why))
 		return
 	}
 	a.section("receipt", fmt.Sprintf("seq %d, made at seq %d of %s, digest %s", r.Seq, r.ParentSeq, r.Parent[:8], r.Digest[:16]))
@@ -352,9 +360,14 @@ func (a *app) chainUp(chain []review.Link, principal *wire.Principal) {
 		rows[i] = []term.Text{term.Plain(l.Session[:8]), label, term.Plain(l.Kind), receipt, says}
 	}
 	a.out.Table([]term.Column{{Title: "SESSION"}, {Title: "LABEL", Min: 10}, {Title: "KIND", Drop: 1}, {Title: "RECEIPT"}, {Title: ""}}, rows)
-	for i := range chain {
-		if l := &chain[i]; l.Note != "" {
-			a.out.Wrap(0, term.Plain(l.Session[:8], ": ", l.Note))
+	for i := 0; i < len(chain); i++ {
+		note, names := chain[i].Note, chain[i].Session[:8]
+		for i+1 < len(chain) && chain[i+1].Note == note {
+			i++
+			names += ", " + chain[i].Session[:8]
+		}
+		if note != "" {
+			a.out.Wrap(0, term.Plain(names, ": ", note))
 		}
 	}
 }

@@ -18,24 +18,19 @@ type Events struct {
 // Events begins a log.
 func (f *Filter) Events() *Events { return &Events{f: f, tools: map[string]string{}} }
 
-// Match reports whether the filter picks an event. The content is looked at only
-// if there is one; an erased content never matches a text.
+// Match reports whether the filter picks an event, its content included, which
+// must have been read if [Filter.NeedsContents]. An erased content never matches.
 func (e *Events) Match(ev *eventlog.Event) bool {
+	return e.Picks(ev) && (e.f.text == nil || ev.ContentErr == nil && e.f.text.In(ev.Content, ev.Media == eventlog.MediaJSON))
+}
+
+// Picks is Match without the content.
+func (e *Events) Picks(ev *eventlog.Event) bool {
 	f := e.f
-	tool := ""
-	if f.Tool != "" {
-		tool = e.tool(ev)
-	}
-	if !f.Within(ev.Time) || !f.typed(ev.Type) || f.Tool != "" && !f.named(ev, tool) {
+	if f.Tool != "" && !f.named(ev, e.tool(ev)) {
 		return false
 	}
-	if f.PicksDecisions() && !f.decided(ev) {
-		return false
-	}
-	if f.text == nil {
-		return true
-	}
-	return ev.ContentErr == nil && f.text.In(ev.Content, ev.Media == eventlog.MediaJSON)
+	return f.Within(ev.Time) && f.typed(ev.Type) && (!f.PicksDecisions() || f.decided(ev))
 }
 
 func (f *Filter) typed(typ string) bool {

@@ -26,7 +26,7 @@ type Filter struct {
 	Verdict string
 	Code    string
 	Decider string
-	Text    string // of the contents, see [Pattern]; of sessions see [Filter.Sessions]
+	Text    string // of contents, see [Pattern]; of what names a session, see [Filter.Named]
 
 	// Of events, and of the time in which a session was at work.
 	Since, Until string
@@ -183,6 +183,9 @@ func (f *Filter) PicksDecisions() bool { return f.Verdict != "" || f.Code != "" 
 
 // PicksEvents reports whether anything but the period and the text picks events.
 func (f *Filter) PicksEvents() bool { return len(f.Types) > 0 || f.Tool != "" || f.PicksDecisions() }
+
+// PicksAny reports whether there is an event that does not pass.
+func (f *Filter) PicksAny() bool { return f.PicksEvents() || f.Bounded() || f.NeedsContents() }
 
 // NeedsContents reports whether contents have to be read to pick an event.
 func (f *Filter) NeedsContents() bool { return f.text != nil }

@@ -19,6 +19,7 @@ import (
 
 // What a report can list.
 const (
+	ListTotals      = "totals" // nothing beside them
 	ListExceptions  = "exceptions"
 	ListSessions    = "sessions"
 	ListDelegations = "delegations"
@@ -28,7 +29,7 @@ const (
 )
 
 // Lists names what a report can list.
-var Lists = []string{ListExceptions, ListSessions, ListDelegations, ListCalls, ListDecisions, ListDenials}
+var Lists = []string{ListTotals, ListExceptions, ListSessions, ListDelegations, ListCalls, ListDecisions, ListDenials}
 
 // Query says what a report is about.
 type Query struct {

@@ -43,14 +43,18 @@ func (b *builder) sentence(chain []Link) Sentence {
 		by = name(&s.Delegate) + " stands for a session outside of this store"
 	}
 	if b.row.Evidence {
-		by = "Imported from " + system(&b.row) + ": " + by
+		by = "Imported from " + system(&b.row) + ". " + by
 	}
 	if !readable {
 		s.Text = by + ". What it may do can't be read, so nothing may be granted to it."
 		return s
 	}
 	then, now := b.delegated(), held(e, e.Sandbox.Value, e.Authority.Own)
-	s.Text = by + as(s.Role) + " with " + strings.Join(then, ", ") + ", for " + whom(s.Principal) + ", " + term(until, &b.row) + "."
+	with := " with "
+	if e.Evidence {
+		with = ", which counts as " // what the log does not state is assumed to be the least
+	}
+	s.Text = by + as(s.Role) + with + strings.Join(then, ", ") + ", for " + whom(s.Principal) + ", " + term(until, &b.row) + "."
 	if now = slices.DeleteFunc(now, func(part string) bool { return slices.Contains(then, part) }); len(now) > 0 {
 		s.Text += " By now it has " + strings.Join(now, ", ") + "."
 	}

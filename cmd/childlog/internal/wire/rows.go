@@ -46,6 +46,18 @@ func SessionOf(r *eventlog.Row, present uuid.UUID) Session {
 	return s
 }
 
+// Listed is a session in a list. PolicyError is null where nothing hints at a
+// policy that can't be read; else nothing may be granted to the session.
+type Listed struct {
+	Session
+	PolicyError *string `json:"policy_error"`
+}
+
+// ListedOf converts a row; why is "" for a policy that can be read.
+func ListedOf(r *eventlog.Row, present uuid.UUID, why string) Listed {
+	return Listed{SessionOf(r, present), optional(why)}
+}
+
 // Node is a session in a tree, in preorder. Orphan: its parent is not in the
 // store. Policy fields are null if the policy can't be read.
 type Node struct {
@@ -197,4 +209,18 @@ type Notice struct {
 	Denied     uint64            `json:"denied"`
 	Denials    map[string]uint64 `json:"denials"`
 	Usage      map[string]uint64 `json:"usage"`
+}
+
+// Hit is an event that a search found. Before, match and after are the text
+// around the first match in its content, null if no text was looked for.
+type Hit struct {
+	Session   string  `json:"session"`
+	Label     string  `json:"label"`
+	Seq       uint64  `json:"seq"`
+	Type      string  `json:"type"`
+	Time      string  `json:"time"`
+	Inherited *Origin `json:"inherited"`
+	Before    *string `json:"before"`
+	Match     *string `json:"match"`
+	After     *string `json:"after"`
 }
