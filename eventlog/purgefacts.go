@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -135,6 +136,25 @@ func (s *Store) Purged(ctx context.Context, session uuid.UUID) (Purged, error) {
 		return Purged{}, page.Holes[0].Err
 	}
 	return recordOf(session, &page.Events[0])
+}
+
+// EachPurged calls fn with what is kept of every purged session, in the order of
+// the purges, until fn returns an error. Errors: those of fn, ErrCorrupt.
+func (s *Store) EachPurged(ctx context.Context, fn func(*Purged) error) error {
+	err := s.Replay(ctx, StoreSession, false, func(ev *Event) error {
+		if ev.Type != TypeSessionPurged {
+			return nil
+		}
+		p, err := ParsePurged(ev)
+		if err != nil {
+			return err
+		}
+		return fn(&p)
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Purged is what is kept of a purged session. Errors: ErrNotFound (it was not

@@ -16,7 +16,11 @@ type RedactRequest struct {
 	Seqs    []uint64
 	DryRun  bool // only say what would be erased
 
-	exact bool // leave out what holds the same text: retention names each by itself
+	// Exact erases what is named and nothing that holds the same text: for a
+	// caller that decides of each event by itself what is to stay. Where the
+	// record of a decision stays, guesses at the arguments of its call can be
+	// tried against it.
+	Exact bool
 }
 
 // Redacted is what a redaction did, or would do. Sessions begins with the named
@@ -113,7 +117,7 @@ func (s *Store) Redact(ctx context.Context, r RedactRequest) (Redacted, error) {
 		named[seq] = WhyNamed
 	}
 	var also []SameText
-	if !r.exact {
+	if !r.Exact {
 		var err error
 		if also, err = s.sameTexts(ctx, r.Session, named); err != nil {
 			return Redacted{}, err
@@ -153,6 +157,9 @@ func (p *redaction) follow(session uuid.UUID, seqs map[uint64]string) error {
 		at := todo[0]
 		if err := p.one(at.session, at.seqs); err != nil {
 			return err
+		}
+		if p.r.Exact {
+			return nil
 		}
 		children, err := p.v.Children(at.session)
 		if err != nil {

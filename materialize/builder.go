@@ -115,7 +115,7 @@ func (b *builder) found(v *eventlog.View, id uuid.UUID, err error) error {
 	}
 	_, e, err := replay.View(v, id)
 	if err != nil {
-		return err
+		return keyOfPurged(err)
 	}
 	if err := native(&e, b.c.Parent()); err != nil {
 		return err

@@ -30,7 +30,8 @@ func Delegate(ctx context.Context, s *eventlog.Store, parent uuid.UUID, o snapsh
 }
 
 // Existing returns the child that parent made under r's key. Errors:
-// ErrNotFound; ErrConflict: the key stands for another request; ErrEvidence:
+// ErrNotFound; ErrConflict: the key stands for another request, for one that was
+// redacted and can't be compared, or for a child that was purged; ErrEvidence:
 // an imported log claims the key, which makes it nobody's child.
 func Existing(ctx context.Context, s *eventlog.Store, parent uuid.UUID, r Request) (Session, error) {
 	if err := r.normalize(); err != nil {
@@ -42,7 +43,7 @@ func Existing(ctx context.Context, s *eventlog.Store, parent uuid.UUID, r Reques
 	}
 	row, err := s.Row(id)
 	if err != nil {
-		return Session{}, err
+		return Session{}, keyOfPurged(err)
 	}
 	e, err := replay.Policy(ctx, s, id, 0)
 	if err != nil {
@@ -62,6 +63,16 @@ func Existing(ctx context.Context, s *eventlog.Store, parent uuid.UUID, r Reques
 		return Session{}, err
 	}
 	return Session{ID: id, Seq: row.Head, Policy: e, Receipt: e.Receipt, Context: replay.RuntimeContext(&e), Existing: true}, nil
+}
+
+// keyOfPurged says that a key stands for a session that is no more. It is not
+// free: a caller that retries means that child, and must not get another one
+// under the old key without a word.
+func keyOfPurged(err error) error {
+	if errors.Is(err, eventlog.ErrPurged) {
+		return fmt.Errorf("%w: the key can't be used again: %w", eventlog.ErrConflict, err)
+	}
+	return err
 }
 
 // native refuses a session that its log does not show to be parent's child. A

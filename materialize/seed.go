@@ -17,7 +17,8 @@ type seed struct {
 // readSeed copies the parent's conversation up to a seq of its log: the open
 // families except usage, with new ids and with where they came from. What is
 // copied is history, so it can be read before the commit. A cut inside an open
-// turn is refused: the child would answer half a question.
+// turn is refused: the child would answer half a question. Of a content that was
+// erased a copy without content is made.
 //
 // Errors: ErrInvalid, ErrOpenTurn, ErrTooLarge, ErrCorrupt.
 func readSeed(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, fork uint64) (seed, error) {
@@ -55,7 +56,11 @@ func readSeed(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, fork 
 			if size += len(ev.Content); size > eventlog.MaxBatchContent {
 				return out, &eventlog.TooLargeError{What: "content of a seed in bytes", Limit: eventlog.MaxBatchContent, Size: uint64(size)}
 			}
-			out.events = append(out.events, eventlog.NewEvent{Type: ev.Type, Facts: ev.Facts, Media: ev.Media, Content: ev.Content,
+			media := ev.Media
+			if ev.Redacted != nil {
+				media = eventlog.MediaNone // the copy says where it is from, and there the log says why
+			}
+			out.events = append(out.events, eventlog.NewEvent{Type: ev.Type, Facts: ev.Facts, Media: media, Content: ev.Content,
 				Ignorable: ev.Ignorable, Time: ev.Time, Source: ev.Source, Inherited: &eventlog.Ref{Session: ev.Session, Seq: ev.Seq}})
 			digests = append(digests, ev.ID[:], ev.Facts, ev.Commitment[:])
 		}

@@ -179,6 +179,9 @@ func sameWish(receipt *eventlog.Event, r Request) error {
 	if receipt.ContentErr != nil {
 		return fmt.Errorf("%w: the request of session %s can't be compared: %w", eventlog.ErrConflict, receipt.Session, receipt.ContentErr)
 	}
+	if by := receipt.Redacted; by != nil {
+		return fmt.Errorf("%w: the request of session %s was redacted at seq %d and can't be compared", eventlog.ErrConflict, receipt.Session, by.Seq)
+	}
 	var have kept
 	if err := json.Unmarshal(receipt.Content, &have); err != nil {
 		return fmt.Errorf("%w: the request of session %s can't be compared: %w", eventlog.ErrConflict, receipt.Session, err)

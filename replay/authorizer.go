@@ -131,7 +131,7 @@ func (a *Authorizer) compiled(policyHead, rulesHead uint64, read func() (Effecti
 		c.subject, err = subject(&e, rules, a.s.Dir())
 	}
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrStoreClosed):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrPurged), errors.Is(err, eventlog.ErrStoreClosed):
 		return nil, err
 	case errors.Is(err, eventlog.ErrEvidence):
 		c.subject = policy.Subject{Session: a.session, Evidence: true}

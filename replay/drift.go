@@ -60,7 +60,7 @@ func drift(ctx context.Context, s *eventlog.Store, e *Effective, present *policy
 	}
 	out = append(out, ruled...)
 	parent, err := Policy(ctx, s, e.Parent, 0)
-	if errors.Is(err, eventlog.ErrPolicyUnreadable) || errors.Is(err, eventlog.ErrNotFound) {
+	if errors.Is(err, eventlog.ErrPolicyUnreadable) || errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrPurged) {
 		return append(out, Drift{DriftParentTightened, "sandbox", e.Sandbox.Value.String(), "unreadable", "the parent's present policy can't be read: " + err.Error()}), nil
 	}
 	if err != nil {

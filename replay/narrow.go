@@ -132,7 +132,12 @@ func (n *Narrowing) targets(v *eventlog.View) ([]uuid.UUID, error) {
 		return targets, nil
 	}
 	below, err := v.Descendants(n.Session)
-	return append(targets, below...), err
+	for _, id := range below {
+		if _, err := v.Row(id); !errors.Is(err, eventlog.ErrPurged) { // nothing is left to narrow
+			targets = append(targets, id)
+		}
+	}
+	return targets, err
 }
 
 // narrowOne lays out the narrowing of one session, whose policy was read with

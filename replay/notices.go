@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -37,6 +38,9 @@ func Notices(ctx context.Context, s *eventlog.Store, parent uuid.UUID) ([]Notice
 	out := []Notice{}
 	for _, id := range children {
 		row, err := s.Row(id)
+		if errors.Is(err, eventlog.ErrPurged) {
+			continue // with what it had to say
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -68,7 +68,16 @@ type Resumption struct {
 	Steps     uint64 // used by the session itself
 	From      uint64 // the conversation goes from here to the head: the last history/compacted, else 1
 	Skipped   []Skipped
+	Redacted  []RedactedEvent // contents of the log that were erased on record
 	Context   string // the runtime-context sentence for the model
+}
+
+// RedactedEvent is an event whose content was erased. In the conversation it
+// stands at its place without one.
+type RedactedEvent struct {
+	Seq  uint64
+	Type string
+	eventlog.Redaction
 }
 
 // Skipped lists events of a type that this version gives no meaning to. They
@@ -179,6 +188,9 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 		if ev.ContentErr != nil {
 			return ev.ContentErr
 		}
+		if ev.Redacted != nil { // policy is facts, which nobody erases
+			out.Redacted = append(out.Redacted, RedactedEvent{Seq: ev.Seq, Type: ev.Type, Redaction: *ev.Redacted})
+		}
 		last = ev.Hash
 		if ev.PolicyBearing {
 			ev = ev.Clone() // the fold keeps it
@@ -220,7 +232,8 @@ func (out *Resumption) readAll(ctx context.Context, s *eventlog.Store, known []s
 }
 
 // Conversation calls fn with the events since the last history/compacted, or
-// since the session's beginning, seed included, with their contents.
+// since the session's beginning, seed included, with their contents. Of a content
+// that was erased the event says so at its place (Event.Redacted).
 func (out *Resumption) Conversation(ctx context.Context, s *eventlog.Store, fn func(*eventlog.Event) error) error {
 	for from := out.From; from != 0 && from <= out.Row.Head; {
 		page, err := s.Read(ctx, out.Row.Session, eventlog.ReadOptions{From: from, To: out.Row.Head, Contents: true})

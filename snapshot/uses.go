@@ -54,6 +54,13 @@ func usedGrants(v *eventlog.View, grants []policy.ExplicitGrant) ([]policy.Grant
 // be told.
 func reliedBy(v *eventlog.View, id uuid.UUID) ([]policy.ExplicitGrant, error) {
 	_, e, err := replay.View(v, id)
+	if errors.Is(err, eventlog.ErrPurged) { // what it used up stays used up
+		kept, err := v.Purged(id)
+		if err != nil {
+			return nil, nil
+		}
+		return append([]policy.ExplicitGrant{}, kept.Relied...), nil
+	}
 	switch {
 	case errors.Is(err, eventlog.ErrEvidence):
 		return []policy.ExplicitGrant{}, nil // an imported log relies on nothing here
