@@ -70,6 +70,7 @@ type Row struct {
 	Usage                        Usage
 	UsageSeen                    []uint64 // the last ids counted, hashed
 	Damage                       []Damage
+	Active                       int64  // ns since 1970, the latest of any event but erasures and holds: what an age is counted from
 	LabelSeq                     uint64 // the event whose content gave the label
 	Redacted                     uint64 // the last content/redacted
 	Redactions                   uint64 // contents that were erased on record
@@ -201,6 +202,9 @@ func (r *Row) apply(ev *Event, after Hash) {
 		r.FirstTime = t
 	}
 	r.LastTime = max(r.LastTime, t) // a clock set back brings no deadline back
+	if !erases(ev.Type) {
+		r.Active = max(r.Active, t)
+	}
 	if ev.PolicyBearing {
 		if ev.PrevPolicy != r.LastPolicy && len(r.Damage) == 0 {
 			r.damage(ev.Seq, ev.Seq, "policy link differs")

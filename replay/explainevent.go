@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -45,7 +46,7 @@ type RecordedExplanation struct {
 // any other what it is; and the policy that was in force after it. Errors:
 // ErrNotFound, ErrCorrupt, a canceled context.
 func ExplainEvent(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint64) (EventExplanation, error) {
-	ev, err := eventAt(ctx, s, session, seq, false)
+	ev, err := eventAt(ctx, s, session, seq, true)
 	if err != nil {
 		return EventExplanation{}, err
 	}
@@ -53,6 +54,10 @@ func ExplainEvent(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq
 	if ev.Inherited != nil {
 		x.What += ", copied from the parent's log: it bears no policy here"
 	}
+	if by := ev.Redacted; by != nil {
+		x.What += fmt.Sprintf("; its content was redacted at seq %d, for %s", by.Seq, by.Code)
+	}
+	ev.Content, x.Event.Content = nil, nil
 	after, err := policyUnder(ctx, s, session, seq)
 	whole := after
 	switch {

@@ -50,6 +50,8 @@ var failures = []failure{
 	{eventlog.ErrDuplicate, "duplicate", exitConflict, "an event id names one event for ever: repeat it with the same body, or take a new id"},
 	{eventlog.ErrFenced, "fenced", exitConflict, "another activation holds the session; take over with `childlog activate`, then use its epoch"},
 	{eventlog.ErrConflict, "conflict", exitConflict, "someone else was first; look with `childlog show` and decide again"},
+	{eventlog.ErrPurged, "purged", exitNotFound, "it can't be brought back from this store; `childlog log " + eventlog.StoreSession.String()[:8] + "` shows what is kept of it"},
+	{eventlog.ErrHeld, "held", exitRefused, "nothing was erased; `childlog release` ends a hold, on the session that it was set on"},
 	{eventlog.ErrWidening, "widening", exitRefused, "a session never gets more than its bound; for more, delegate again from a parent that holds it"},
 	{policy.ErrOutside, "outside", exitRefused, "name a place that the scope admits, as the answer says; only a new delegation widens a scope"},
 	{eventlog.ErrUnauthorized, "unauthorized", exitRefused, "name the parent that delegated, or act as --operator; events of childlog's own families are written by their own commands"},

@@ -79,6 +79,12 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 		}
 	}
 	facts := factsText(ev)
+	if ev.Type == eventlog.TypeContentRedacted {
+		if seqs, err := eventlog.RedactedSeqs(ev); err == nil {
+			parts = append(parts, term.Warn("erased ", seqList(seqs)), term.Plain(fmt.Sprintf("for %s, by %s", ev.Facts.Str("code"), ev.Facts.Str("by"))))
+			facts = ""
+		}
+	}
 	if ev.Type == eventlog.TypeDelegationGranted {
 		// A receipt says more than a line holds: in front what it granted.
 		if g, err := eventlog.ParseGranted(ev); err == nil {
@@ -88,6 +94,8 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 		}
 	}
 	switch {
+	case ev.Redacted != nil:
+		parts = append(parts, redactedText(ev.Redacted))
 	case ev.ContentErr != nil:
 		parts = append(parts, term.Bad("content: "+ev.ContentErr.Error()))
 	case !ev.HasContent:
@@ -108,6 +116,25 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 		parts = append(parts, term.Dim("ignorable"))
 	}
 	return term.Cat(separated(parts)...)
+}
+
+// seqList names seqs, runs of them as ranges.
+func seqList(seqs []uint64) string {
+	var parts []string
+	for i := 0; i < len(seqs); {
+		k := i + 1
+		for k < len(seqs) && seqs[k] == seqs[k-1]+1 {
+			k++
+		}
+		parts = append(parts, seqRange(seqs[i], seqs[k-1]))
+		i = k
+	}
+	return "seq " + strings.Join(parts, ", ")
+}
+
+// redactedText stands in place of a content that was erased.
+func redactedText(r *eventlog.Redaction) term.Text {
+	return term.Warn(fmt.Sprintf("[redacted at seq %d: %s, by %s, was %s]", r.Seq, r.Code, r.By, bytesText(int64(r.Length))))
 }
 
 // separated puts a gap between parts.

@@ -178,7 +178,7 @@ func messages(ctx context.Context, s *eventlog.Store, session uuid.UUID, pending
 			return nil, err
 		}
 		var text *string
-		if len(page.Events) == 1 && page.Events[0].ContentErr == nil {
+		if len(page.Events) == 1 && page.Events[0].Content != nil {
 			t := string(page.Events[0].Content)
 			text = &t
 		}

@@ -88,6 +88,9 @@ unless marked ignorable, refuses the resume.`),
 	return cmd
 }
 
+// redactedShown bounds the redactions that people are shown; all are in --json.
+const redactedShown = 5
+
 func (a *app) resumed(v *wire.Resumption, res *replay.Resumption) {
 	e := &res.Policy
 	a.out.Println(term.Good("resumed "), term.Bold(v.Session), term.Plain("  ", quoted(res.Row.Label)), term.Dim("  nothing was appended"))
@@ -121,6 +124,13 @@ func (a *app) resumed(v *wire.Resumption, res *replay.Resumption) {
 			kind = "required"
 		}
 		rows = append(rows, term.Row{Name: "not understood", Value: term.Plain(fmt.Sprintf("%s, %s, %d from seq %d on; kept as they are", s.Type, kind, s.Count, s.FirstSeq))})
+	}
+	for i, e := range res.Redacted {
+		if i == redactedShown {
+			rows = append(rows, term.Row{Name: "redacted", Value: term.Warn(fmt.Sprintf("and %d more; `childlog log` shows them", len(res.Redacted)-i))})
+			break
+		}
+		rows = append(rows, term.Row{Name: "redacted", Value: term.Cat(term.Plain(fmt.Sprintf("seq %d %s ", e.Seq, e.Type)), redactedText(&e.Redaction))})
 	}
 	a.out.Rows(rows...)
 	if len(v.Inbox) > 0 {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -47,6 +49,9 @@ For its events see log, for its policy alone policy.`),
 				}
 				for _, c := range children {
 					v.Children = append(v.Children, c.String())
+					if _, err := s.Row(c); errors.Is(err, eventlog.ErrPurged) {
+						v.Purged = append(v.Purged, c.String())
+					}
 				}
 				if v.Inbox, err = messages(ctx, s, id, row.Inbox); err != nil {
 					return err
@@ -138,7 +143,21 @@ func (a *app) detail(v *wire.Detail, row *eventlog.Row, e *replay.Effective) {
 		if i == 0 {
 			name = "children"
 		}
-		add(name, term.Plain(c))
+		text := term.Plain(c)
+		if slices.Contains(v.Purged, c) {
+			text = term.Cat(text, term.Warn("  purged"))
+		}
+		add(name, text)
+	}
+	for _, h := range v.Holds {
+		scope := ""
+		if h.Subtree {
+			scope = ", with all below it"
+		}
+		add("legal hold", term.Cat(term.Warn(h.Hold), term.Plain(fmt.Sprintf(": %s, by %s, seq %d%s", h.Code, h.By, h.Seq, scope))))
+	}
+	if v.Redactions > 0 {
+		add("redacted", term.Warn(plural(int(v.Redactions), "content")))
 	}
 	for _, d := range v.Damage {
 		add("damage", term.Cat(term.Bad("seq "+seqRange(d.From, d.To)), term.Plain(": ", d.Error)))

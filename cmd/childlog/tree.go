@@ -26,7 +26,8 @@ effective sandbox, approvals and grant (role, files and shell; of a root without
 a profile none is shown); with ID only that session and what lies below it. The
 policies are read from the logs.
 
-An imported session is marked evidence: it is never authority. A child whose
+A child that was purged is shown in its place, with where it is recorded. An
+imported session is marked evidence: it is never authority. A child whose
 parent is not in this store stands as a tree of its own, with a note.`),
 		Example: `  childlog tree
   childlog tree 9f8e7d6c
@@ -49,8 +50,16 @@ parent is not in this store stands as a tree of its own, with a note.`),
 				if err != nil {
 					return err
 				}
+				kept, err := purgedBelow(cmd.Context(), s, rows)
+				if err != nil {
+					return err
+				}
+				for i := range kept {
+					rows = append(rows, kept[i].row)
+				}
 				short = shortIDs(sessionsOf(rows))
 				nodes = forest(rows, top)
+				markPurged(nodes, kept)
 				return readPolicies(cmd.Context(), s, nodes)
 			})
 			if err != nil {
@@ -70,13 +79,43 @@ parent is not in this store stands as a tree of its own, with a note.`),
 	}
 }
 
+// statusPurged is that of a session that was removed on record.
+const statusPurged = "purged"
+
 // node is a session in a forest, in preorder.
 type node struct {
 	row    eventlog.Row
 	level  int
 	orphan bool
 	policy replay.Effective
-	err    error // why there is no policy
+	err    error            // why there is no policy
+	purged *eventlog.Purged // it is no more
+}
+
+// purgedBelow are the purged sessions whose parent is still there.
+func purgedBelow(ctx context.Context, s *eventlog.Store, rows []eventlog.Row) (out []node, err error) {
+	alive := make(map[uuid.UUID]bool, len(rows))
+	for i := range rows {
+		alive[rows[i].Session] = true
+	}
+	err = s.EachPurged(ctx, func(p *eventlog.Purged) error {
+		if alive[p.Parent] {
+			out = append(out, node{row: eventlog.Row{Session: p.Session, Kind: p.Kind, Parent: p.Parent, Root: p.Root, Evidence: p.Evidence, Head: p.Head,
+				FirstTime: p.Created.UnixNano(), LastTime: p.Last.UnixNano()}, purged: p})
+		}
+		return nil
+	})
+	return out, err
+}
+
+func markPurged(nodes, kept []node) {
+	by := map[uuid.UUID]*eventlog.Purged{}
+	for i := range kept {
+		by[kept[i].row.Session] = kept[i].purged
+	}
+	for i := range nodes {
+		nodes[i].purged = by[nodes[i].row.Session]
+	}
 }
 
 // forest orders rows as trees, children in the order of creation. With top it
@@ -124,6 +163,9 @@ func forest(rows []eventlog.Row, top uuid.UUID) []node {
 func readPolicies(ctx context.Context, s *eventlog.Store, nodes []node) error {
 	for i := range nodes {
 		n := &nodes[i]
+		if n.purged != nil {
+			continue
+		}
 		n.policy, n.err = replay.Policy(ctx, s, n.row.Session, 0)
 		if errors.Is(n.err, context.Canceled) {
 			return n.err
@@ -134,6 +176,11 @@ func readPolicies(ctx context.Context, s *eventlog.Store, nodes []node) error {
 
 func (n *node) wire(boot uuid.UUID) wire.Node {
 	out := wire.Node{Session: wire.SessionOf(&n.row, boot), Level: n.level, Orphan: n.orphan}
+	if n.purged != nil {
+		kept := wire.PurgedOf(n.purged)
+		out.Status, out.Purged = statusPurged, &kept
+		return out
+	}
 	if n.err != nil {
 		text := n.err.Error()
 		out.Error = &text
@@ -174,7 +221,11 @@ func (a *app) tree(nodes []node, boot uuid.UUID, short ids) {
 			name = term.Cat(name, term.Warn(" *"))
 		}
 		sandbox, approvals, grant := term.Bad("unreadable"), term.Bad("nothing is granted"), term.Text(nil)
-		if n.err == nil {
+		status := statusOf(&n.row, boot)
+		if n.purged != nil {
+			status = term.Warn(statusPurged)
+			sandbox, approvals = term.Dim(fmt.Sprintf("seq %d of the store's log", n.purged.Seq)), term.Dim(n.purged.Code)
+		} else if n.err == nil {
 			grant = grantShort(&n.policy)
 			sandbox, approvals = sandboxText(n.policy.Sandbox.Value), term.Plain(string(n.policy.Approvals))
 			never = never || n.policy.Approvals == policy.Never
@@ -185,7 +236,7 @@ func (a *app) tree(nodes []node, boot uuid.UUID, short ids) {
 				sandbox = term.Cat(sandbox, term.Dim(", claimed"))
 			}
 		}
-		rows[i] = []term.Text{name, term.Plain(short.of(n.row.Session)), statusOf(&n.row, boot), sandbox, approvals, grant,
+		rows[i] = []term.Text{name, term.Plain(short.of(n.row.Session)), status, sandbox, approvals, grant,
 			term.Plain(fmt.Sprint(n.row.Depth)), term.Plain(grouped(n.row.Head))}
 	}
 	a.out.Table([]term.Column{{Title: "LABEL", Min: 12}, {Title: "SESSION"}, {Title: "STATUS"}, {Title: "SANDBOX", Min: 15},

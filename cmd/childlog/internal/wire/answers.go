@@ -32,33 +32,37 @@ type Range struct {
 
 // Resumption is the answer of a cold resume.
 type Resumption struct {
-	Session        string     `json:"session"`
-	Policy         Policy     `json:"policy"`
-	Head           Head       `json:"head"`
-	Status         string     `json:"status"`
-	LastActivity   string     `json:"last_activity"`
-	Epoch          uint64     `json:"epoch"`
-	Drift          []Drift    `json:"drift"`
-	OpenCalls      []OpenCall `json:"open_calls"`
-	Inbox          []Message  `json:"inbox"`
-	Steps          uint64     `json:"steps"`
-	Conversation   Range      `json:"conversation"`
-	Skipped        []Skipped  `json:"skipped"`
-	RuntimeContext string     `json:"runtime_context"`
-	Manifest       Manifest   `json:"manifest"`
+	Session        string         `json:"session"`
+	Policy         Policy         `json:"policy"`
+	Head           Head           `json:"head"`
+	Status         string         `json:"status"`
+	LastActivity   string         `json:"last_activity"`
+	Epoch          uint64         `json:"epoch"`
+	Drift          []Drift        `json:"drift"`
+	OpenCalls      []OpenCall     `json:"open_calls"`
+	Inbox          []Message      `json:"inbox"`
+	Steps          uint64         `json:"steps"`
+	Conversation   Range          `json:"conversation"`
+	Skipped        []Skipped      `json:"skipped"`
+	Redacted       []RedactedLine `json:"redacted"`
+	RuntimeContext string         `json:"runtime_context"`
+	Manifest       Manifest       `json:"manifest"`
 }
 
 // ResumptionOf converts a resumption; the inbox is the caller's to add.
 func ResumptionOf(r *replay.Resumption) Resumption {
 	out := Resumption{Session: r.Row.Session.String(), Policy: PolicyOf(&r.Policy), Head: Head{r.Row.Head, Hex(r.Row.Hash)}, Status: r.Status,
 		LastActivity: Time(r.Row.LastActivity()), Epoch: r.Row.Epoch, Drift: []Drift{}, OpenCalls: OpenCallsOf(r.OpenCalls), Inbox: []Message{},
-		Steps: r.Steps, Conversation: Range{max(1, r.Row.CompactedSeq), r.Row.Head}, Skipped: []Skipped{}, RuntimeContext: r.Context,
+		Steps: r.Steps, Conversation: Range{max(1, r.Row.CompactedSeq), r.Row.Head}, Skipped: []Skipped{}, Redacted: []RedactedLine{}, RuntimeContext: r.Context,
 		Manifest: ManifestOf(&r.Policy)}
 	for _, d := range r.Drift {
 		out.Drift = append(out.Drift, Drift(d))
 	}
 	for _, s := range r.Skipped {
 		out.Skipped = append(out.Skipped, Skipped{s.Type, s.Required, !s.Required, s.Count, s.FirstSeq})
+	}
+	for _, e := range r.Redacted {
+		out.Redacted = append(out.Redacted, RedactedLine{e.Seq, e.Type, e.Length, *RedactionOf(&e.Redaction)})
 	}
 	return out
 }

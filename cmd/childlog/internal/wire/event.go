@@ -28,6 +28,7 @@ type Event struct {
 	Hash          string         `json:"hash"`
 	FactsError    string         `json:"facts_error,omitzero"`
 	ContentError  string         `json:"content_error,omitzero"`
+	Redacted      *Redaction     `json:"redacted,omitzero"`
 	ContentText   *string        `json:"content_text,omitzero"`
 	ContentBase64 *string        `json:"content_base64,omitzero"`
 
@@ -50,6 +51,7 @@ func EventOf(ev *eventlog.Event) Event {
 		h := Hex(ev.Commitment)
 		e.Commitment = &h
 	}
+	e.Redacted = RedactionOf(ev.Redacted)
 	switch {
 	case ev.ContentErr != nil:
 		e.ContentError = ev.ContentErr.Error()

@@ -69,6 +69,7 @@ type Node struct {
 	Role      *string  `json:"role"`  // null: none was stated
 	Grant     *Grant   `json:"grant"` // null: a root without a profile, or evidence
 	Error     *string  `json:"error"`
+	Purged    *Purged  `json:"purged,omitzero"` // it is no more: what is kept of it
 }
 
 // OpenCall is a tool call without a result.
@@ -164,6 +165,9 @@ type Detail struct {
 	Denials       map[string]uint64 `json:"denials"`
 	Usage         Usage             `json:"usage"`
 	Damage        []Damage          `json:"damage"`
+	Redactions    uint64            `json:"redactions"` // contents that were erased on record
+	Holds         []Hold            `json:"holds"`
+	Purged        []string          `json:"purged"` // of the children
 	Unknown       *UnknownType      `json:"unknown"`
 	Policy        *Policy           `json:"policy"`
 	PolicyError   *string           `json:"policy_error"`
@@ -174,7 +178,7 @@ type Detail struct {
 func DetailOf(r *eventlog.Row, present uuid.UUID) Detail {
 	d := Detail{Session: SessionOf(r, present), Head: Head{r.Head, Hex(r.Hash)}, WorkspaceRoot: optional(r.WorkspaceRoot),
 		Activation: Activation{r.Epoch, r.Open, ID(r.Boot)}, SeedLen: r.SeedLen, Turns: r.Turns, Steps: r.Steps, Calls: r.Calls,
-		OpenCalls: OpenCallsOf(r.OpenCalls), OpenAsks: []OpenAsk{}, Inbox: []Message{}, Children: []string{}, Settles: []Settled{},
+		OpenCalls: OpenCallsOf(r.OpenCalls), OpenAsks: []OpenAsk{}, Inbox: []Message{}, Children: []string{}, Redactions: r.Redactions, Holds: []Hold{}, Purged: []string{}, Settles: []Settled{},
 		Denials: map[string]uint64{}, Damage: []Damage{},
 		Usage: Usage{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite, r.Usage.CostMicros, r.Usage.Of}}
 	if r.Provider != "" {
@@ -185,6 +189,9 @@ func DetailOf(r *eventlog.Row, present uuid.UUID) Detail {
 	}
 	for _, a := range r.OpenAsks {
 		d.OpenAsks = append(d.OpenAsks, OpenAsk{a.Ask, a.Call, a.Seq})
+	}
+	for _, h := range r.Holds {
+		d.Holds = append(d.Holds, HoldOf(h))
 	}
 	for _, s := range r.Settles {
 		d.Settles = append(d.Settles, Settled{s.Seq, s.Outcome})
