@@ -273,7 +273,7 @@ func (a *app) timeline(t *review.Timeline) {
 	for i := range t.Entries {
 		m := &t.Entries[i]
 		if m.Gap > 0 {
-			rows = append(rows, []term.Text{nil, nil, nil, term.Dim(fmt.Sprintf("%s left out", plural(int(m.Gap), "entry like these")))})
+			rows = append(rows, []term.Text{nil, nil, nil, term.Dim(fmt.Sprintf("%s more between these", grouped(m.Gap)))})
 		}
 		rows = append(rows, []term.Text{term.Plain(fmt.Sprint(m.Seq)), term.Dim(secondsOf(m.Time)), term.Dim(m.Source), tones[m.Tone](m.Text)})
 	}
@@ -330,7 +330,11 @@ func (a *app) redactions(r *review.Redactions) {
 			a.out.Println(term.Plain(fmt.Sprintf("and %s more", plural(len(r.Markers)-i, "marker"))))
 			break
 		}
-		a.out.Wrap(0, term.Warn(fmt.Sprintf("seq %d", m.Seq)), term.Plain(fmt.Sprintf(": by %s, code %s, %s, contents of seq %s", m.By, m.Code, secondsOf(m.Time), seqsText(m.Seqs, m.Count))))
+		basis := ""
+		if m.Basis != nil {
+			basis = " (" + *m.Basis + ")"
+		}
+		a.out.Wrap(0, term.Warn(fmt.Sprintf("seq %d", m.Seq)), term.Plain(fmt.Sprintf(": by %s, code %s%s, %s, contents of seq %s", m.By, m.Code, basis, secondsOf(m.Time), seqsText(m.Seqs, m.Count))))
 	}
 }
 

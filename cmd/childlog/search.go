@@ -198,7 +198,7 @@ func (r *searchRun) session(ctx context.Context, s *eventlog.Store, row *eventlo
 func (r *searchRun) event(row *eventlog.Row, ev *eventlog.Event) error {
 	h := hit{session: row.Session, label: row.Label, seq: ev.Seq, typ: ev.Type, at: ev.Time, inherited: ev.Inherited}
 	if r.pattern != nil {
-		if ev.ContentErr != nil || !ev.HasContent {
+		if len(ev.Content) == 0 { // none, erased, or one that can't be read
 			return nil
 		}
 		in, from, to := r.pattern.Find(ev.Content, ev.Media == eventlog.MediaJSON)

@@ -21,7 +21,7 @@ func (f *Filter) Events() *Events { return &Events{f: f, tools: map[string]strin
 // Match reports whether the filter picks an event, its content included, which
 // must have been read if [Filter.NeedsContents]. An erased content never matches.
 func (e *Events) Match(ev *eventlog.Event) bool {
-	return e.Picks(ev) && (e.f.text == nil || ev.ContentErr == nil && e.f.text.In(ev.Content, ev.Media == eventlog.MediaJSON))
+	return e.Picks(ev) && (e.f.text == nil || len(ev.Content) > 0 && e.f.text.In(ev.Content, ev.Media == eventlog.MediaJSON))
 }
 
 // Picks is Match without the content.

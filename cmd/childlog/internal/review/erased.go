@@ -14,14 +14,17 @@ type erased struct {
 
 func newErased(most int) *erased { return &erased{most: most, markers: []Redaction{}} }
 
-// typeRedacted marks contents of the log that it stands in as erased.
-const typeRedacted = "content/redacted"
+// The types that tell of erasing, in the log that they are about.
+const (
+	typeRedacted = "content/redacted" // contents were erased
+	typeHeld     = "session/held"     // nothing may be, or may be again
+)
 
 func (e *erased) event(ev *eventlog.Event) {
 	if ev.Type != typeRedacted {
 		return
 	}
-	r := Redaction{Seq: ev.Seq, Time: wire.Time(ev.Time), Type: ev.Type, Seqs: []uint64{}, By: ev.Facts.Str("by"), Code: ev.Facts.Str("code")}
+	r := Redaction{Seq: ev.Seq, Time: wire.Time(ev.Time), Type: ev.Type, Seqs: []uint64{}, By: ev.Facts.Str("by"), Code: ev.Facts.Str("code"), Basis: optional(ev.Facts.Str("basis"))}
 	for _, seq := range erasedSeqs(ev) {
 		if r.Count++; len(r.Seqs) < e.most {
 			r.Seqs = append(r.Seqs, seq)
@@ -31,18 +34,17 @@ func (e *erased) event(ev *eventlog.Event) {
 	e.markers = append(e.markers, r)
 }
 
-// erasedSeqs are the events that a marker names.
+// erasedSeqs are the events that a marker names: its fact "events" lists them,
+// each with its seq, its commitment and its length.
 func erasedSeqs(ev *eventlog.Event) (seqs []uint64) {
 	m, err := ev.Facts.Map()
 	if err != nil {
 		return nil
 	}
-	if n, ok := m["seq"].(int64); ok && n > 0 {
-		return []uint64{uint64(n)}
-	}
-	list, _ := m["seqs"].([]any)
+	list, _ := m["events"].([]any)
 	for _, v := range list {
-		if n, ok := v.(int64); ok && n > 0 {
+		entry, _ := v.(map[string]any)
+		if n, ok := entry["seq"].(int64); ok && n > 0 {
 			seqs = append(seqs, uint64(n))
 		}
 	}

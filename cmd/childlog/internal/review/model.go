@@ -255,6 +255,7 @@ type Redaction struct {
 	Count uint64   `json:"count"`
 	By    string   `json:"by"`
 	Code  string   `json:"code"`
+	Basis *string  `json:"basis"` // what it rests on, a code; null: none was stated
 }
 
 // Link is one session of the chain up, with the receipt by which it got its

@@ -125,8 +125,8 @@ func tell(ev *eventlog.Event) (text, tone string) {
 		return "closed by " + named(f.Str("by")), ""
 	case typeRedacted:
 		return plural(uint64(len(erasedSeqs(ev))), "content") + " erased by " + named(f.Str("by")) + ": " + f.Str("code"), toneWarn
-	case "session/held", "session/released":
-		return "a legal hold: " + ev.Type, toneWarn
+	case typeHeld:
+		return fmt.Sprintf("legal hold %s: %s by %s", f.Str("hold"), f.Str("state"), named(f.Str("by"))), toneWarn
 	}
 	return "", ""
 }
@@ -136,7 +136,7 @@ func sandboxWords(ev *eventlog.Event) (text, tone string) {
 	if err != nil {
 		return "a sandbox that can't be read", toneBad
 	}
-	what := "switched to "
+	what := "the sandbox was set to "
 	if ev.Source == eventlog.SourceDelegation || eventlog.Claimed(ev) == eventlog.ClaimedDelegation {
 		what = "captured from the parent: "
 	}
