@@ -125,7 +125,17 @@ func ParseSandbox(ev *Event) (policy.Sandbox, error) {
 const (
 	ClaimedDelegation = "delegation"
 	ClaimedSwitch     = "switch"
+	// ClaimedInferred marks a delegation that the log itself does not state: an
+	// importer took it from what the parent's log had in force when it delegated.
+	ClaimedInferred = "delegation-inferred"
 )
+
+// ClaimsDelegation reports whether an imported policy event counts as what its
+// session was delegated with, by the log's own word or by an importer's.
+func ClaimsDelegation(ev *Event) bool {
+	c := Claimed(ev)
+	return c == ClaimedDelegation || c == ClaimedInferred
+}
 
 // Claimed is an imported policy event's own word for where it came from. It
 // is evidence about another system; native events have none.

@@ -27,6 +27,8 @@ func rule(e *Effective, field string, h held) string {
 	switch {
 	case by.Source == policy.SourceImport && by.Origin.Seq == 1:
 		return "assumed, since no event of the imported log states it: absence is no permission, and the log is evidence and never authority"
+	case by.Source == policy.SourceImport && e.inferred(by.Origin):
+		return "inferred by the importer from what the parent's imported log had in force; evidence and never authority, " + where
 	case by.Source == policy.SourceImport:
 		return "stated by an imported log, which is evidence and never authority, " + where
 	case field == fieldDepth, field == policy.FieldMaxDepth && by.Source == policy.SourceDefault:
@@ -55,6 +57,12 @@ func rule(e *Effective, field string, h held) string {
 		return "no switch, so the deployment default recorded at creation counts, " + where
 	}
 	return "set by " + where
+}
+
+// inferred reports whether an imported policy event was not stated by its log.
+func (e *Effective) inferred(o policy.Origin) bool {
+	i := slices.IndexFunc(e.events, func(ev eventlog.Event) bool { return ev.Seq == o.Seq })
+	return i >= 0 && o.Session == e.Session && eventlog.Claimed(&e.events[i]) == eventlog.ClaimedInferred
 }
 
 // isAuthority reports whether a field is of what a session holds beside its

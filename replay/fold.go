@@ -299,7 +299,7 @@ func (f *folder) sandbox(ev *eventlog.Event) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
 	}
-	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.Claimed(ev) == eventlog.ClaimedDelegation
+	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.ClaimsDelegation(ev)
 	if !v.Mode.Known() {
 		f.find(ev, FindingForeignMode, fmt.Sprintf("mode %q is not known here and counts as read-only", v.Mode))
 	}
@@ -330,7 +330,7 @@ func (f *folder) approval(ev *eventlog.Event) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, err)
 	}
-	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.Claimed(ev) == eventlog.ClaimedDelegation
+	delegated := ev.Source == eventlog.SourceDelegation || f.created.Evidence && eventlog.ClaimsDelegation(ev)
 	switch {
 	case delegated && f.e.Kind == eventlog.KindChild && !f.pinned:
 		if !f.created.Evidence && f.granted == nil {

@@ -14,18 +14,33 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/codex"
 	"childlog/cmd/childlog/internal/deepseek"
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
 )
 
-// format is a kind of foreign log.
+// format is a kind of foreign log. Each line of the table is a format: its name,
+// what the help says of it, and what reads it.
 type format struct {
-	name string
-	load func(context.Context, *eventlog.Store, []string, importer.Options) (importer.Report, error)
+	name  string
+	about string
+	load  func(context.Context, *eventlog.Store, []string, importer.Options) (importer.Report, error)
 }
 
-var formats = []format{{deepseek.System, deepseek.Import}}
+var formats = []format{
+	{deepseek.System, "session logs of the DeepSeek Harness", deepseek.Import},
+	{codex.System, "rollouts of Codex: ~/.codex/sessions, archived_sessions", codex.Import},
+}
+
+// formatTable is the formats as the help lists them.
+func formatTable() string {
+	var b strings.Builder
+	for _, f := range formats {
+		fmt.Fprintf(&b, "  %-17s %s\n", f.name, f.about)
+	}
+	return b.String()
+}
 
 func formatNames() []string {
 	var out []string
@@ -44,9 +59,9 @@ func newImportCmd(a *app) *cobra.Command {
 		Long: long(`
 Read another system's logs into the store, as evidence: they can be read,
 explained and checked; they are never resumed, activated or delegated from.
-FORMAT is deepseek-harness (session logs of the DeepSeek Harness, JSON lines,
-plain or compressed with zstd).
+They are JSON lines, plain or compressed with zstd. FORMAT is
 
+` + formatTable() + `
 PATH is a file or a directory; of a directory its *.jsonl and *.jsonl.zst are
 taken, without following links. Each line becomes one event with the line as
 its content, in order; the files of one tree may come in any order. A file that
@@ -63,7 +78,8 @@ read-only and never.
 Findings do not change the exit code. With --strict a file with an unreadable
 line is not taken at all, and the exit code is 1 if there was one. A path that
 does not exist ends the import before it began (exit 5).`),
-		Example: `  childlog import deepseek-harness ./sessions
+		Example: `  childlog import codex ~/.codex/sessions ~/.codex/archived_sessions
+  childlog import deepseek-harness ./sessions
   childlog import deepseek-harness --dry-run --json a.jsonl b.jsonl.zst
   childlog import deepseek-harness --strict ./sessions`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -38,6 +38,9 @@ func (a *app) imported(r *importer.Report) {
 		{Name: "findings", Value: n(int64(len(r.Findings)))},
 		{Name: "skipped", Value: n(int64(r.Skipped)), Note: term.Dim("files of which nothing was taken")},
 	}
+	if r.Unchanged > 0 {
+		rows = append(rows, term.Row{Name: "unchanged", Value: n(int64(r.Unchanged)), Note: term.Dim("files that are what was read before; what their lines hold was reported then")})
+	}
 	if kept := keptText(&r.Kept); kept != "" {
 		rows = append(rows, term.Row{Name: "kept as is", Value: term.Plain(kept)})
 	}

@@ -54,6 +54,19 @@ func (l *Lookout) Seq(ctx context.Context, id uuid.UUID) (seq uint64, there bool
 	return l.head, false, nil
 }
 
+// Peek returns the id of the next event that the store has, uuid.Nil if it has
+// no more: for events that an earlier run may have written or not.
+func (l *Lookout) Peek(ctx context.Context) (uuid.UUID, error) {
+	if !l.stored {
+		return uuid.Nil, nil
+	}
+	return l.cursor.peek(ctx)
+}
+
+// Head is the seq behind which the next event goes, once Seq said that one is
+// not there.
+func (l *Lookout) Head() uint64 { return l.cursor.Head }
+
 // Rest counts the events that stand for lines beyond those that were asked
 // for, and returns the session's head and how many lines its last
 // import/source speaks of.
@@ -84,7 +97,7 @@ func (l *LineReader) Ended(err error, report func(code string, line int64, detai
 		report(CodeUnreadableFile, at.Lines+1, fmt.Sprintf("reading stopped at byte offset %d: %v; the lines before it are whole", at.Bytes, err))
 		return true
 	case l.Torn() > 0:
-		report(CodeTorn, at.Lines+1, fmt.Sprintf("%d bytes at byte offset %d have no newline yet and are left for a later run", l.Torn(), at.Bytes))
+		report(CodeTorn, at.Lines+1, tornText(l.Torn(), at.Bytes))
 	}
 	return false
 }

@@ -21,7 +21,8 @@ type Report struct {
 	Events         int64        `json:"events"`      // appended by this run; in a dry run those it would append
 	Delegations    int          `json:"delegations"` // children in those files
 	Findings       []Finding    `json:"findings"`
-	Skipped        int          `json:"skipped"` // files of which nothing was taken
+	Skipped        int          `json:"skipped"`   // files of which nothing was taken
+	Unchanged      int          `json:"unchanged"` // files that are what an earlier run read of them
 	System         string       `json:"system"`
 	DryRun         bool         `json:"dry_run"`
 	NewSessions    int          `json:"new_sessions"`

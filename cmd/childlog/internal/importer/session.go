@@ -86,9 +86,9 @@ func (p *Place) Admit(v *eventlog.View) error {
 // SourceEvent says what was read of a file. It ends a run and stands for no
 // line; last is the last line's time, so that a session's last activity is its
 // own and not the import's. whole says that a compressed file was read to its
-// end, so that its own digest is known.
-func (p *Place) SourceEvent(in *Input, path string, prefix Prefix, whole bool, last, created time.Time) eventlog.NewEvent {
-	pairs := []any{"lines", prefix.Lines, "bytes", prefix.Bytes, "sha256", eventlog.Hash(prefix.Sum)}
+// end, so that its own digest is known; more are facts of the format's own.
+func (p *Place) SourceEvent(in *Input, path string, prefix Prefix, whole bool, last, created time.Time, more ...any) eventlog.NewEvent {
+	pairs := append([]any{"lines", prefix.Lines, "bytes", prefix.Bytes, "sha256", eventlog.Hash(prefix.Sum)}, more...)
 	if whole {
 		pairs = append(pairs, "compressed", "zstd", "file_bytes", in.Size(), "file_sha256", eventlog.Hash(in.RawSum()))
 	}

@@ -28,6 +28,7 @@ type Cursor struct {
 	page    []eventlog.Event
 	next    uint64
 	ended   bool
+	ahead   *eventlog.Event // found by peek
 
 	Head    uint64    // of the session, as of the last page
 	Source  uint64    // lines, by the last import/source passed
@@ -45,6 +46,10 @@ func NewCursor(s *eventlog.Store, session uuid.UUID) *Cursor {
 
 // Next returns the next event, nil at the end. A hole in the log is an error.
 func (c *Cursor) Next(ctx context.Context) (*eventlog.Event, error) {
+	if ev := c.ahead; ev != nil {
+		c.ahead = nil
+		return ev, nil
+	}
 	for {
 		for len(c.page) > 0 {
 			ev := &c.page[0]
@@ -73,4 +78,14 @@ func (c *Cursor) Next(ctx context.Context) (*eventlog.Event, error) {
 		c.page, c.next, c.Head = page.Events, page.Next, page.Head
 		c.ended = page.Next == 0
 	}
+}
+
+// peek is the id of the event that Next will return, uuid.Nil at the end.
+func (c *Cursor) peek(ctx context.Context) (uuid.UUID, error) {
+	ev, err := c.Next(ctx)
+	if ev == nil || err != nil {
+		return uuid.Nil, err
+	}
+	c.ahead = ev
+	return ev.ID, nil
 }

@@ -1,0 +1,224 @@
+package codex
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
+	"childlog/policy"
+)
+
+// notes are what the reports need of a log, taken line by line in bounded
+// memory.
+type notes struct {
+	sandboxes []setting // the thread's own, where they changed, in order
+	approvals []setting
+	born      [2]*setting // inferred at delegation: sandbox, approvals
+	calls     []call
+	byCall    map[string]int // open ones, into calls
+	turns     map[string]bool
+	keepTurns bool // some thread of the run may replay this one
+
+	policy     []eventlog.Event
+	policyLine map[uint64]int64
+	overflow   bool
+}
+
+// setting is a policy value that a log states.
+type setting struct {
+	raw   string
+	value policy.Sandbox // of a sandbox
+	mark  string
+	seq   uint64
+}
+
+// call is a call that spawns a thread, with the policy in force when it was made.
+type call struct {
+	id, tool  string
+	seq       uint64
+	agent     string // id of the thread that it made
+	path      string // or the agent's place in the tree
+	sandbox   *setting
+	approvals *setting
+}
+
+// Bounds of what is kept of one log for the reports.
+const (
+	maxPolicy = 65536 // events
+	maxCalls  = 16384
+)
+
+func newNotes() *notes {
+	return &notes{byCall: map[string]int{}, policyLine: map[uint64]int64{}}
+}
+
+// event takes note of an event of the thread's own that bears policy.
+func (n *notes) event(session uuid.UUID, ev *eventlog.NewEvent, seq uint64, line int64) {
+	full := eventlog.Event{Session: session, Seq: seq, Type: ev.Type, Version: 1, Source: eventlog.SourceImport, PolicyBearing: true, Facts: ev.Facts}
+	if len(n.policy) < maxPolicy {
+		n.policy = append(n.policy, full)
+		n.policyLine[seq] = line
+	} else {
+		n.overflow = true
+	}
+	n.setting(&full)
+}
+
+func (n *notes) setting(ev *eventlog.Event) {
+	claimed := eventlog.Claimed(ev)
+	s := setting{seq: ev.Seq, mark: importer.Recorded}
+	if claimed == claimedInferred || claimed == eventlog.ClaimedInferred {
+		s.mark = importer.Inferred
+	}
+	list, i := &n.sandboxes, 0
+	switch ev.Type {
+	case eventlog.TypeSandboxMode:
+		s.value, _ = eventlog.ParseSandbox(ev)
+		s.raw = string(s.value.Mode)
+	case eventlog.TypeApprovalPolicy:
+		a, _ := eventlog.ParseApproval(ev)
+		s.raw, list, i = string(a), &n.approvals, 1
+	default:
+		return
+	}
+	if claimed == eventlog.ClaimedInferred {
+		n.born[i] = &s
+		return
+	}
+	if len(*list) >= maxPolicy { // the first ones, and always the last
+		(*list)[len(*list)-1] = s
+		return
+	}
+	*list = append(*list, s)
+}
+
+func last(list []setting) *setting {
+	if len(list) == 0 {
+		return nil
+	}
+	s := list[len(list)-1]
+	return &s
+}
+
+// line takes note of a line of the thread's own, whose first event has seq.
+func (n *notes) line(out *mapped, seq uint64) {
+	rec := &out.rec
+	if rec.doc == nil || out.inherited {
+		return
+	}
+	if n.keepTurns && (rec.sub == "task_started" || rec.sub == "turn_started" || rec.typ == "turn_context") && len(n.turns) < maxTurns {
+		if id := rec.turnID(); id != "" {
+			n.turns[id] = true
+		}
+	}
+	switch rec.sub {
+	case "function_call":
+		if tool, _ := importer.Text(rec.p.name); tool == toolSpawn && len(n.calls) < maxCalls {
+			id, _ := importer.Text(rec.p.call)
+			n.byCall[id] = len(n.calls)
+			n.calls = append(n.calls, call{id: importer.Clip(id), tool: tool, seq: seq, sandbox: last(n.sandboxes), approvals: last(n.approvals)})
+		}
+	case "function_call_output", "custom_tool_call_output":
+		id, _ := importer.Text(rec.p.call)
+		if i, ok := n.byCall[id]; ok {
+			delete(n.byCall, id)
+			if answer, ok := arguments(rec.p.output); ok {
+				n.calls[i].agent, _ = importer.Text(answer, "agent_id")
+				n.calls[i].path, _ = importer.Text(answer, "task_name")
+			}
+		}
+	case "collab_agent_spawn_end":
+		n.spawned(rec, seq)
+	}
+}
+
+// spawned reads the harness's own word for a thread that a call has made, also
+// of a call inside a script, which no other line tells of.
+func (n *notes) spawned(rec *record, seq uint64) {
+	thread, _ := importer.Text(rec.p.newThread)
+	id, _ := importer.Text(rec.p.call)
+	if thread == "" {
+		return
+	}
+	for i := len(n.calls) - 1; i >= 0; i-- {
+		if n.calls[i].id == id {
+			n.calls[i].agent = thread
+			return
+		}
+	}
+	if len(n.calls) < maxCalls {
+		n.calls = append(n.calls, call{id: importer.Clip(id), tool: toolSpawn, seq: seq, agent: thread, sandbox: last(n.sandboxes), approvals: last(n.approvals)})
+	}
+}
+
+// callOf finds the call that made a thread: the one that names its place in the
+// tree, or its id.
+func (n *notes) callOf(h *header) *call {
+	for i := range n.calls {
+		c := &n.calls[i]
+		if c.path != "" && c.path == h.path || c.agent != "" && c.agent == h.id {
+			return c
+		}
+	}
+	return nil
+}
+
+// storedNotes are the notes of a session whose file need not be read again.
+func storedNotes(ctx context.Context, s *eventlog.Store, session uuid.UUID) (*notes, error) {
+	n := newNotes()
+	events, _, err := s.Policy(ctx, session, 0)
+	if errors.Is(err, eventlog.ErrPolicyUnreadable) {
+		return n, nil // the fold says so
+	}
+	for i := range events {
+		n.setting(&events[i])
+	}
+	return n, err
+}
+
+// storedCall is the call that a session's first event names in its parent's log.
+func storedCall(ctx context.Context, s *eventlog.Store, session, parent uuid.UUID) (*call, error) {
+	page, err := s.Read(ctx, session, eventlog.ReadOptions{From: 1, To: 1})
+	if err != nil || len(page.Events) == 0 {
+		return nil, err
+	}
+	c, err := eventlog.ParseCreated(&page.Events[0])
+	if err != nil || c.ParentSeq == 0 {
+		return nil, nil // damage is the fold's to report
+	}
+	page, err = s.Read(ctx, parent, eventlog.ReadOptions{From: c.ParentSeq, To: c.ParentSeq})
+	if errors.Is(err, eventlog.ErrNotFound) || err == nil && len(page.Events) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &call{id: page.Events[0].Facts.Str("call"), tool: toolSpawn, seq: c.ParentSeq}
+	n, err := storedNotes(ctx, s, parent)
+	if err != nil {
+		return nil, err
+	}
+	out.sandbox, out.approvals = before(n.sandboxes, out.seq), before(n.approvals, out.seq)
+	return out, nil
+}
+
+// before is the last setting before a seq.
+func before(list []setting, seq uint64) (found *setting) {
+	for i := range list {
+		if list[i].seq < seq {
+			found = &list[i]
+		}
+	}
+	return found
+}
+
+// bears reports whether an event bears policy.
+func (n *notes) bears(ev *eventlog.NewEvent) bool {
+	return ev.Type == eventlog.TypeSandboxMode || ev.Type == eventlog.TypeApprovalPolicy
+}
+
+// approvalOf is the value of an approval setting, as its log writes it.
+func approvalOf(s *setting) policy.Approval { return policy.Approval(s.raw) }

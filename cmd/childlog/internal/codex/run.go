@@ -1,0 +1,167 @@
+package codex
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
+)
+
+// run is one import.
+type run struct {
+	*importer.Run
+	tree  *importer.Tree
+	files []*file
+	done  map[uuid.UUID]*outcome // by session
+	order []uuid.UUID
+	seeds seeds
+}
+
+// outcome is what is known of a session when its files were read. Of several
+// copies the longest counts.
+type outcome struct {
+	f         *file
+	lines     int64
+	notes     *notes
+	effective importer.Effective
+}
+
+// Import reads the rollouts at paths into s as evidence and reports on them.
+// What is wrong with a file is a finding and never ends the import. The session
+// of a file that was imported before is continued behind what is there; a file
+// that has not changed since is not taken apart again.
+//
+// Errors: eventlog.ErrNotFound, ErrInvalid (paths); the end of ctx; those of a
+// commit or of reading the store. The report then covers what was done, which
+// is kept: a further run goes on from there.
+func Import(ctx context.Context, s *eventlog.Store, paths []string, o importer.Options) (importer.Report, error) {
+	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*outcome{}}
+	r.seeds.s = s
+	err := r.all(ctx, paths)
+	for _, id := range r.order {
+		if more := r.delegation(ctx, r.done[id]); err == nil {
+			err = more
+		}
+	}
+	return r.Finish(), err
+}
+
+func (r *run) all(ctx context.Context, paths []string) error {
+	files, err := r.Paths(paths)
+	if err != nil {
+		return err
+	}
+	if err := r.plan(ctx, files); err != nil {
+		return err
+	}
+	for _, f := range r.files {
+		r.Expect(f.path, 1)
+	}
+	for _, f := range r.files {
+		switch err := r.file(ctx, f); {
+		case errors.Is(err, importer.ErrSkip):
+			r.Report.Skipped++
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) find(f *file, code string, line int64, detail string) {
+	r.Find(f.path, &f.Place, code, line, detail)
+}
+
+// file imports one rollout.
+func (r *run) file(ctx context.Context, f *file) error {
+	in, err := importer.OpenInput(f.path)
+	if err != nil {
+		r.find(f, importer.CodeUnreadableFile, 0, err.Error())
+		return importer.ErrSkip
+	}
+	defer in.Close() // read only
+	end := r.Read() + in.Size()
+	defer func() { r.Progress(end - r.Read()) }() // however often it was read
+	if done, err := r.known(ctx, f, in); done || err != nil {
+		return err
+	}
+	if r.O.Strict {
+		if err := r.strict(ctx, f, in); err != nil {
+			return err
+		}
+	}
+	if f.New {
+		f.label = labelOf(ctx, &f.h, in)
+	}
+	p := newPass(r, f)
+	events, err := p.run(ctx, in)
+	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) && ce.Session == f.Session {
+		r.find(f, importer.CodeDamaged, 0, "the store's copy can't be read, and nothing is added to it: "+err.Error())
+		return importer.ErrSkip
+	}
+	r.Report.Events += events
+	r.Report.Lines += p.prefix.Lines
+	r.Report.Kept.Add(&p.mapper.kept)
+	if err != nil {
+		return err
+	}
+	if p.prefix.Lines == 0 || p.changed {
+		return importer.ErrSkip
+	}
+	return r.account(ctx, f, p.prefix, events, p.mapper.zone.lines, p.notes, p.beyond > 0)
+}
+
+// known takes a file that has not changed since it was imported, unless
+// somebody of the run needs its lines.
+func (r *run) known(ctx context.Context, f *file, in *importer.Input) (bool, error) {
+	if f.New || f.unlinked {
+		return false, nil
+	}
+	prefix, source, ok, err := importer.Unchanged(ctx, r.S, f.Session, in, func(n int) { r.Progress(int64(n)) }, func(code string, line int64, detail string) { r.find(f, code, line, detail) })
+	if err != nil || !ok {
+		return false, err
+	}
+	n, err := storedNotes(ctx, r.S, f.Session)
+	if err != nil {
+		return false, err
+	}
+	r.Report.Unchanged++
+	r.Report.Lines += prefix.Lines
+	inherited, _ := source["inherited"].(int64)
+	return true, r.account(ctx, f, prefix, 0, inherited, n, true)
+}
+
+// account adds a file to the report.
+func (r *run) account(ctx context.Context, f *file, prefix importer.Prefix, events, inherited int64, n *notes, stored bool) error {
+	effective, err := r.effective(ctx, f, n, stored)
+	if err != nil {
+		return err
+	}
+	out := r.done[f.Session]
+	first := out == nil
+	if first {
+		out = &outcome{}
+		r.done[f.Session] = out
+		r.order = append(r.order, f.Session)
+		r.Report.Sessions++
+		if f.New {
+			r.Report.NewSessions++
+		}
+	}
+	label := f.label
+	if row, err := r.S.Row(f.Session); err == nil {
+		label = row.Label
+	}
+	r.Report.SessionList = append(r.Report.SessionList, importer.Session{ID: f.Session, External: f.Key, File: f.path, Kind: f.Kind(),
+		Label: label, New: f.New && first, Lines: prefix.Lines, Events: events, Inherited: inherited,
+		Bytes: prefix.Bytes, SHA256: hex.EncodeToString(prefix.Sum[:]), Sandbox: effective.Sandbox, Approvals: effective.Approvals})
+	if prefix.Lines > out.lines {
+		out.f, out.lines, out.notes, out.effective = f, prefix.Lines, n, effective
+	}
+	n.policy, n.policyLine = nil, nil
+	return nil
+}
