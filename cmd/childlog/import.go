@@ -14,6 +14,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/claudecode"
 	"childlog/cmd/childlog/internal/codex"
 	"childlog/cmd/childlog/internal/deepseek"
 	"childlog/cmd/childlog/internal/importer"
@@ -31,6 +32,7 @@ type format struct {
 var formats = []format{
 	{deepseek.System, "session logs of the DeepSeek Harness", deepseek.Import},
 	{codex.System, "rollouts of Codex: ~/.codex/sessions, archived_sessions", codex.Import},
+	{claudecode.System, "transcripts of Claude Code: ~/.claude/projects, with their agents", claudecode.Import},
 }
 
 // formatTable is the formats as the help lists them.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -156,14 +157,21 @@ func callText(d *importer.Delegation) term.Text {
 	}
 	t := term.Plain(d.Tool, fmt.Sprintf(" at seq %d", d.Call.Seq))
 	if d.Call.Mark == importer.Inferred {
-		t = term.Cat(t, term.Dim(" by its label"))
+		t = term.Cat(t, term.Dim(" inferred"))
 	}
 	return t
 }
 
 func (a *app) importedDrift(r *importer.Report, short ids) {
 	if len(r.Drift) == 0 {
-		if r.Delegations > 0 {
+		switch {
+		case r.Delegations == 0:
+		case !slices.ContainsFunc(r.DelegationList, func(d importer.Delegation) bool {
+			return d.Sandbox.Mark == importer.Recorded || d.Approvals.Mark == importer.Recorded
+		}):
+			a.out.Println()
+			a.out.Println(term.Warn("drift unknown"), term.Dim(": no child's log states the policy that it worked under"))
+		default:
 			a.out.Println()
 			a.out.Println(term.Good("no drift"), term.Dim(": no child's log goes beyond, or below, what its delegation states"))
 		}

@@ -1,0 +1,157 @@
+package claudecode
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
+)
+
+// pendingBytes bounds what the conversations of a file hold together before
+// they are written: each has its own batch.
+const pendingBytes = 8 << 20
+
+// write appends what the store lacks of a file that was scanned. It reads the
+// same open file again, up to where the scan ended.
+func (r *run) write(ctx context.Context, in *importer.Input, sc *scan, read func(int)) error {
+	f := sc.f
+	w := &writer{r: r, sc: sc, sinks: make([]*importer.Sink, len(sc.convs)), at: make([]int64, len(sc.convs))}
+	todo := false
+	defer func() {
+		for i, c := range sc.convs {
+			c.added = w.sinks[i].Events
+		}
+	}()
+	for i, c := range sc.convs {
+		w.sinks[i] = importer.NewSink(r.S, c.place.Session, c.head, c.place.Admit)
+		todo = todo || c.events > 0
+	}
+	if !todo {
+		return nil
+	}
+	lines, err := in.Lines(ctx, read)
+	if err != nil {
+		return err
+	}
+	rd := newReader(f, nil)
+	sc.refs.guessed = 0
+	for n := int64(1); n <= sc.prefix.Lines; n++ {
+		line, err := lines.Next()
+		if err != nil {
+			return r.rewritten(ctx, f, err)
+		}
+		i, out := rd.next(line)
+		if i >= len(sc.convs) {
+			return r.rewritten(ctx, f, nil)
+		}
+		if err := w.line(ctx, i, line, &out); err != nil {
+			return err
+		}
+	}
+	if lines.Prefix() != sc.prefix {
+		return r.rewritten(ctx, f, nil)
+	}
+	if sc.refs.guessed > 0 {
+		r.find(f, codeUnlocated, 0, fmt.Sprintf("%d lines say that they are copies of lines that the store does not have; their places there are made up", sc.refs.guessed))
+	}
+	whole := false
+	if in.Packed() { // the digest of the file as it lies needs the pass to reach its end
+		_, err := lines.Next()
+		if whole = err == io.EOF; !whole && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	for i, c := range sc.convs {
+		if err := w.end(ctx, i, c, in, whole, rd.mappers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writer is the second pass over a file.
+type writer struct {
+	r       *run
+	sc      *scan
+	sinks   []*importer.Sink
+	at      []int64 // lines of each conversation so far
+	pending int64   // bytes
+	batch   []eventlog.NewEvent
+}
+
+// line adds the events of one line.
+func (w *writer) line(ctx context.Context, i int, line importer.Line, out *mapped) error {
+	c := w.sc.convs[i]
+	if w.at[i]++; w.at[i] <= c.known {
+		return nil
+	}
+	w.batch = w.batch[:0]
+	if w.at[i] == 1 {
+		first, err := c.createdEvent(cmp.Or(out.events[0].Time, w.sc.f.h.created))
+		if err != nil {
+			return err
+		}
+		w.batch = append(w.batch, first)
+	}
+	ref, err := w.sc.refs.of(ctx, out.e, line.Number)
+	if err != nil {
+		return err
+	}
+	for j, ev := range out.events {
+		ev.ID, ev.Inherited, ev.Time = c.eventID(w.at[i], j, line.Sum), ref, cmp.Or(ev.Time, w.sc.f.h.created)
+		w.batch = append(w.batch, ev)
+	}
+	if w.pending += line.Len; w.pending > pendingBytes {
+		w.pending = line.Len
+		for _, s := range w.sinks {
+			if err := s.Flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return w.sinks[i].Add(ctx, w.batch...)
+}
+
+// end writes a run's last word about a conversation.
+func (w *writer) end(ctx context.Context, i int, c *conv, in *importer.Input, whole bool, m *mapper) error {
+	f := w.sc.f
+	if side := c.side(); len(side.raw) > 0 && !c.sidecar {
+		ev := eventlog.NewEvent{ID: c.sidecarID(side.sum), Type: importer.TypeSidecar, Media: eventlog.MediaOctets, Content: side.raw, Ignorable: true,
+			Facts: importer.Facts("bytes", len(side.raw), "sha256", eventlog.Hash(side.sum)), Time: cmp.Or(m.last, f.h.created)}
+		if eventlog.CheckJSON(side.raw) == nil {
+			ev.Media = eventlog.MediaJSON
+		}
+		if err := w.sinks[i].Add(ctx, ev); err != nil {
+			return err
+		}
+	}
+	if c.needsSource() {
+		if err := w.sinks[i].Add(ctx, c.place.SourceEvent(in, f.path, w.sc.prefix, whole, m.last, f.h.created)); err != nil {
+			return err
+		}
+	}
+	return w.sinks[i].Flush(ctx)
+}
+
+// createdEvent is the first event of a conversation.
+func (c *conv) createdEvent(at time.Time) (eventlog.NewEvent, error) {
+	created := c.place.Created(c.call.seq)
+	created.WorkspaceRoot, created.PathStyle = c.f.h.workspace, c.f.h.style
+	if c.place.Child { // where it runs is not recorded, so its policy counts as not enforced by anybody here
+		created.Provider = eventlog.Provider{Name: cmp.Or(c.agentType(), System)}
+	}
+	return c.place.CreatedEvent(created, c.title(), c.f.h.cwd, at)
+}
+
+func (r *run) rewritten(ctx context.Context, f *file, err error) error {
+	detail := ""
+	if err != nil && !errors.Is(err, io.EOF) {
+		detail = ": " + err.Error()
+	}
+	return r.Rewritten(ctx, f.path, &f.Place, detail)
+}
