@@ -26,7 +26,6 @@ type head struct {
 	agent   string   // "": a session's file
 	compact bool     // an agent that summarized its session; nobody delegated it
 	run     string   // the workflow run that an agent belongs to
-	inside  bool     // an agent in its session's folder
 
 	named     string // the first sessionId that a line states
 	firstUUID string
@@ -71,7 +70,7 @@ func nameOf(path string) head {
 			return h
 		}
 		if name == agentsFolder {
-			h.session, h.inside = filepath.Base(parent), true
+			h.session = filepath.Base(parent)
 			return h
 		}
 		if strings.HasPrefix(name, "wf_") {
@@ -172,15 +171,12 @@ func (h *head) take(e *entry) bool {
 	return session != "" || id != "" || e.leafUUID != nil || strings.HasPrefix(e.typ, "file-history-")
 }
 
-// identify settles the session's id. A file that is named by a UUID is that
-// session's, whatever the lines in it say: copied ones name another.
+// identify settles the session's id. A file or a folder that is named by a
+// UUID is that session's, whatever the lines in it say: copied ones name
+// another. One of another name was renamed, and its lines know better.
 func (h *head) identify() {
-	if h.agent != "" {
-		if !h.inside {
-			h.session = h.named
-		}
-	} else if _, err := uuid.Parse(h.session); err != nil && h.named != "" {
-		h.session = h.named
+	if _, err := uuid.Parse(h.session); err != nil {
+		h.session = cmp.Or(h.named, h.session)
 	}
 	h.session, h.named = importer.Bounded(h.session), importer.Bounded(h.named)
 	h.forked = importer.Bounded(h.forked)

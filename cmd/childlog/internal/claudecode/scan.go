@@ -105,6 +105,9 @@ func (r *run) scanFile(ctx context.Context, f *file, in *importer.Input, read fu
 		}
 	}
 	sc.prefix, sc.kept = lines.Prefix(), rd.shared.kept
+	if n := sc.refs.guessed; n > 0 {
+		report(codeUnlocated, 0, fmt.Sprintf("%d lines say that they are copies of lines that neither this run nor the store has; their places there are made up", n))
+	}
 	for _, c := range sc.convs {
 		if err := c.rest(ctx); err != nil {
 			return nil, err

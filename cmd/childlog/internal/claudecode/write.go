@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -39,7 +38,6 @@ func (r *run) write(ctx context.Context, in *importer.Input, sc *scan, read func
 		return err
 	}
 	rd := newReader(f, nil)
-	sc.refs.guessed = 0
 	for n := int64(1); n <= sc.prefix.Lines; n++ {
 		line, err := lines.Next()
 		if err != nil {
@@ -55,9 +53,6 @@ func (r *run) write(ctx context.Context, in *importer.Input, sc *scan, read func
 	}
 	if lines.Prefix() != sc.prefix {
 		return r.rewritten(ctx, f, nil)
-	}
-	if sc.refs.guessed > 0 {
-		r.find(f, codeUnlocated, 0, fmt.Sprintf("%d lines say that they are copies of lines that the store does not have; their places there are made up", sc.refs.guessed))
 	}
 	whole := false
 	if in.Packed() { // the digest of the file as it lies needs the pass to reach its end
