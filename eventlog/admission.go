@@ -37,6 +37,12 @@ func (st *stage) authorize(via Entry, batches []Batch, events [][]pending, befor
 			err = authorizeStore(id, events[i], before[i])
 		case EntryErase:
 			err = authorizeErase(id, events[i], before[i])
+		case entryForeign:
+			if batches[i].foreign == nil {
+				err = authorizeStore(id, events[i], before[i])
+			} else {
+				err = st.authorizeForeign(id, events[i], before[i], taken)
+			}
 		}
 		if err != nil {
 			return err
@@ -172,6 +178,7 @@ func authorizeStore(id uuid.UUID, events []pending, before *entry) error {
 			if err := checkSpelling(ev); err != nil {
 				return err
 			}
+		case ev.Type == TypeStoreImported: // of ImportLogs; no other entry point writes it
 		case ev.Seq != 1 || !bytes.Equal(ev.Facts, StoreCreated().Facts): // of type session/created, or admit would have refused
 			return unauthorizedf("event %d of the store's own session: got %s, want %s behind the one creation", ev.Seq, ev.Type, TypeStoreRules)
 		}

@@ -31,6 +31,7 @@ type Batch struct {
 
 	erase   []contentRef // with EntryErase: contents that go with the event that says so
 	condemn []uuid.UUID  // with EntryErase: sessions whose purge it records
+	foreign []pending    // of another store's log, in place of Events; see ImportLogs
 }
 
 // Result says where a batch stands.

@@ -44,6 +44,7 @@ type CheckReport struct {
 	Totals
 	Contents   uint64 // contents compared with their commitments, those that were erased included
 	Redacted   uint64 // contents that were erased, each with its content/redacted
+	Withheld   uint64 // contents that logs of other stores came without
 	Purged     uint64 // sessions that were purged, each with its session/purged; of a whole store only
 	Tombstones uint64 // positions of their frames; likewise
 	Bytes      uint64 // of the frames and contents that were read, as stored

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +51,7 @@ func (e *erasures) note(ev *Event, add func(Finding)) {
 			if e.stated == nil {
 				e.stated = map[Ref]statedContent{}
 			}
-			e.stated[Ref{ev.Session, r.seq}] = statedContent{ev.Seq, ev.Position, ev.Source == SourceImport, r}
+			e.stated[Ref{ev.Session, r.seq}] = statedContent{ev.Seq, ev.Position, ev.Source == SourceImport || ev.Imported, r}
 		}
 	case ev.Type == TypeSessionPurged && ev.Session == StoreSession:
 		p, err := ParsePurged(ev)
@@ -79,6 +80,10 @@ func (c *checker) erased() error {
 		if ok && said.commitment == m.commitment && said.length == m.length {
 			c.report.Redacted++
 			delete(e.stated, at)
+			continue
+		}
+		if !ok && errors.Is(m.err, ErrWithheld) {
+			c.report.Withheld++
 			continue
 		}
 		f := Finding{Kind: FindContent, Session: at.Session, Seq: at.Seq, Position: m.position, Detail: reasonOf(m.err)}

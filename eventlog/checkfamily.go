@@ -21,15 +21,17 @@ type statement struct {
 	seq, position uint64
 	other         uuid.UUID // the child of a start, the parent of a receipt
 	receipt       Hash
+	imported      bool // of a log from another store
 }
 
 // note keeps what an event says of a delegation. Imported logs are evidence of
-// another store, where the other side may well be.
+// another store, where the other side may well be: of them only what both sides
+// say here is compared.
 func (f *family) note(ev *Event) {
 	if ev.Inherited != nil || ev.Source != SourceDelegation {
 		return
 	}
-	at := statement{seq: ev.Seq, position: ev.Position}
+	at := statement{seq: ev.Seq, position: ev.Position, imported: ev.Imported}
 	switch ev.Type {
 	case TypeDelegationStarted:
 		at.other, at.receipt = ev.Facts.UUID("child"), ev.Facts.hash("receipt")
@@ -59,6 +61,7 @@ func (c *checker) family() {
 			if was := purged[k.child].Receipt; was != at.receipt {
 				report(k.parent, at, "child %s was started here with receipt %x, its purge names %x", k.child, at.receipt[:8], was[:8])
 			}
+		case at.imported && (!ok || !held.imported):
 		case rows[k.child] == nil:
 			report(k.parent, at, "child %s was started here and has no log in this store", k.child)
 		case !ok && !lacks(k.child):
@@ -74,7 +77,7 @@ func (c *checker) family() {
 		at := c.relatives.granted[child]
 		_, ok := c.relatives.started[linkKey{at.other, child}]
 		switch {
-		case ok:
+		case ok || at.imported:
 		case rows[at.other] == nil && purged[at.other].Session == at.other:
 			report(child, at, "its parent %s was purged without it", at.other)
 		case rows[at.other] == nil:

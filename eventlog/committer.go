@@ -177,6 +177,9 @@ func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
 			}
 			prepared = make([][]pending, len(batches))
 			for i := range batches {
+				if prepared[i] = batches[i].foreign; prepared[i] != nil {
+					continue
+				}
 				if prepared[i], err = s.prepare(u.via, batches[i].Events); err != nil {
 					return err
 				}

@@ -70,6 +70,10 @@ func (r *contentReader) note(ev *Event, err error) {
 	}
 	r.walk.forget()
 	ev.missing = errors.Is(err, errContentMissing)
+	if ev.missing && ev.Imported {
+		ev.ContentErr = fmt.Errorf("%w: session %s: seq %d", ErrWithheld, ev.Session, ev.Seq)
+		return
+	}
 	ev.ContentErr = &CorruptError{Session: ev.Session, Seq: ev.Seq, Position: ev.Position, HasPosition: true, Type: ev.Type, Reason: err.Error()}
 }
 

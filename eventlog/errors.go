@@ -30,6 +30,7 @@ var (
 	ErrNotResumable  = errors.New("not resumable")
 	ErrEvidence      = errors.New("evidence is never authority")
 	ErrStaleCapture  = errors.New("stale capture")
+	ErrWithheld      = errors.New("content withheld") // left out when the log was handed on, or erased before
 	ErrDepth         = policy.ErrDepth
 	ErrOpenTurn      = errors.New("open turn")
 	ErrSessionClosed = errors.New("session closed")

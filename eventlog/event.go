@@ -77,6 +77,7 @@ type Event struct {
 	ContentLen    uint64 // bytes
 	Commitment    Hash
 	Facts         Facts
+	Imported      bool       // its frame came from another store: evidence, whatever the event says
 	Position      uint64     // of the frame
 	Hash          Hash       // chain hash after this event; set by verified reads
 	Content       []byte     // nil unless asked for

@@ -110,6 +110,7 @@ const (
 	EntryImport                  // importers: evidence only
 	EntryStore                   // the store's own session: operator rules
 	EntryErase                   // operator calls: redact, hold, release, purge; takes part in Transact from this package only
+	entryForeign                 // ImportLogs: logs of other stores, and the record of it
 )
 
 // allows reports whether the entry point may write the type with the source.
@@ -147,9 +148,11 @@ func (e Entry) allows(typ string, src Source) bool {
 	case EntryImport:
 		return src == SourceImport
 	case EntryStore:
-		return typ == TypeSessionCreated && src == SourceStore || family == "store" && src == SourceOperator
+		return typ == TypeSessionCreated && src == SourceStore || family == "store" && typ != TypeStoreImported && src == SourceOperator
 	case EntryErase:
 		return (typ == TypeContentRedacted || typ == TypeSessionHeld || typ == TypeSessionPurged) && src == SourceOperator || typ == TypeSessionCreated && src == SourceStore
+	case entryForeign: // beside the log itself, which is taken as it is
+		return typ == TypeSessionCreated && src == SourceStore || typ == TypeStoreImported && src == SourceOperator
 	}
 	return false
 }
@@ -159,7 +162,7 @@ func (e Entry) defaultSource(typ string) Source {
 	switch e {
 	case EntryDelegation:
 		return SourceDelegation
-	case EntryCreate, EntryOperator, EntryStore, EntryErase:
+	case EntryCreate, EntryOperator, EntryStore, EntryErase, entryForeign:
 		return SourceOperator
 	case EntryImport:
 		return SourceImport

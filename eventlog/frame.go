@@ -17,7 +17,10 @@ import (
 //
 // len counts the bytes after it, the checksum included. flags bit 0 marks a
 // frame that goes on with the atomic unit of the frame before; frames_left is
-// the number of the unit's frames still to come. prev hash is the chain hash
+// the number of the unit's frames still to come. flags bit 1 marks a frame that
+// came from another store: its session is evidence, whatever its events say
+// (foreign.go). It is in the frame, and so in the tree's leaf, because there it
+// can't be lost apart from the events that it is about. prev hash is the chain hash
 // before the first event. last_policy is the session's last policy-bearing
 // seq after this frame: a reader that finds the head frame finds the whole
 // policy by following prev_policy from there, and can't be shown less by an
@@ -27,6 +30,8 @@ const (
 	frameHead     = len(frameMagic) + 4
 	frameMost     = 96 // bytes of a frame at most, but for its headers
 	flagContinues = 1
+	flagImported  = 2
+	frameFlags    = flagContinues | flagImported
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -34,6 +39,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // frame is a decoded frame; its events are decoded by next.
 type frame struct {
 	continues  bool
+	imported   bool
 	framesLeft uint64
 	session    uuid.UUID
 	first      uint64
@@ -54,6 +60,9 @@ func appendFrame(b []byte, f *frame) []byte {
 	var flags byte
 	if f.continues {
 		flags |= flagContinues
+	}
+	if f.imported {
+		flags |= flagImported
 	}
 	b = append(b, flags)
 	b = appendUvarint(b, f.framesLeft)
@@ -92,7 +101,7 @@ func decodeFrame(b []byte) (frame, error) {
 	}
 	c := byteCursor{b: body[frameHead:]}
 	flags := c.u8("flags")
-	f.continues = flags&flagContinues != 0
+	f.continues, f.imported = flags&flagContinues != 0, flags&flagImported != 0
 	f.framesLeft = c.uvarint("frames_left")
 	copy(f.session[:], c.take(16, "session"))
 	f.first = c.uvarint("first seq")
@@ -103,7 +112,7 @@ func decodeFrame(b []byte) (frame, error) {
 	switch {
 	case c.fail != "":
 		return f, fmt.Errorf("frame: %s", c.fail)
-	case flags&^byte(flagContinues) != 0:
+	case flags&^byte(frameFlags) != 0:
 		return f, fmt.Errorf("frame: flags: unknown bits in 0x%02x", flags)
 	case f.count == 0 || f.count > MaxBatchEvents || f.first == 0 || f.first+f.count < f.first:
 		return f, fmt.Errorf("frame: first seq %d and count %d are no range", f.first, f.count)
@@ -150,7 +159,7 @@ func (r *frameReader) next(ev *Event) ([]byte, error) {
 	if want := r.first + r.at; ev.Seq != want {
 		return nil, fmt.Errorf("frame: header %d: seq: want %d, got %d", r.at, want, ev.Seq)
 	}
-	ev.Session = r.session
+	ev.Session, ev.Imported = r.session, r.imported
 	r.rest = r.rest[k+int(n):]
 	r.at++
 	return header, nil

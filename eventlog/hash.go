@@ -72,9 +72,30 @@ func commit(salt Salt, content []byte) Hash {
 // hash after the frame. The chain hash covers the frame's events, so a
 // tombstone that keeps only this hash still proves what was purged.
 func leafHash(session uuid.UUID, first uint64, count uint32, after Hash) Hash {
+	return leafWith(leafNative, session, first, count, after)
+}
+
+// Kinds of leaves. The numbers are part of the format and are never reused.
+const (
+	leafNative   = 0x01
+	leafImported = 0x03 // of a frame that came from another store
+)
+
+// leaf is the frame's leaf. What makes a session evidence is no part of its
+// chain, which has to stay what it was in the other store, so it is part of the
+// leaf: nobody without the key turns evidence into authority unseen.
+func (f *frame) leaf(after Hash) Hash {
+	kind := byte(leafNative)
+	if f.imported {
+		kind = leafImported
+	}
+	return leafWith(kind, f.session, f.first, uint32(f.count), after)
+}
+
+func leafWith(kind byte, session uuid.UUID, first uint64, count uint32, after Hash) Hash {
 	var b [1 + 1 + 16 + 8 + 4 + 32]byte
 	b[0] = 0x00 // RFC 6962 section 2.1: leaf prefix
-	b[1] = 0x01 // version of this leaf's layout
+	b[1] = kind // and version of the leaf's layout
 	copy(b[2:], session[:])
 	binary.BigEndian.PutUint64(b[18:], first)
 	binary.BigEndian.PutUint32(b[26:], count)

@@ -42,6 +42,7 @@ type pending struct {
 	salt       Salt
 	commitment Hash
 	chunks     []storedChunk
+	foreign    *foreign // of another store's log: its header is taken as it is
 }
 
 func appendHeader(b []byte, p *pending, seq, prevPolicy uint64) []byte {

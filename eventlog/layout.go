@@ -37,12 +37,16 @@ func (st *stage) layOut(e *entry, events []pending) ([]*draft, error) {
 	for i := range events {
 		p := &events[i]
 		seq++
-		header = appendHeader(header[:0], p, seq, lastPolicy)
+		if header = header[:0]; p.foreign != nil {
+			header = append(header, p.foreign.header...)
+		} else {
+			header = appendHeader(header, p, seq, lastPolicy)
+		}
 		if len(header) > maxFrame-256 {
 			return nil, &TooLargeError{What: "event header in bytes", Limit: maxFrame - 256, Size: uint64(len(header))}
 		}
 		if d == nil || len(d.headers)+len(header) > maxFrame-256 || d.count == MaxBatchEvents || p.policy != events[i-1].policy {
-			d = newDraft(frame{session: e.row.Session, first: seq, prev: hash, lastPolicy: lastPolicy})
+			d = newDraft(frame{imported: p.foreign != nil, session: e.row.Session, first: seq, prev: hash, lastPolicy: lastPolicy})
 			drafts, start = append(drafts, d), len(st.headers)
 		}
 		st.headers = append(appendUvarint(st.headers, uint64(len(header))), header...)
@@ -87,8 +91,8 @@ func (st *stage) relate(ev *Event) {
 // relations derives names and links from an event; the index is rebuilt
 // through the same function.
 func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link)) {
-	if ev.Inherited != nil {
-		return
+	if ev.Inherited != nil || ev.Imported && ev.Type != TypeSessionCreated {
+		return // what a log from elsewhere says of others binds nobody here
 	}
 	switch ev.Type {
 	case TypeSessionCreated:

@@ -151,6 +151,11 @@ func (p *pending) event(session uuid.UUID, seq, prevPolicy, position uint64) *Ev
 
 // fill is event into one that is there.
 func (p *pending) fill(ev *Event, session uuid.UUID, seq, prevPolicy, position uint64) {
+	if p.foreign != nil {
+		*ev = p.foreign.event
+		ev.Position, ev.Content = position, p.content
+		return
+	}
 	*ev = Event{Session: session, Seq: seq, ID: p.id, Type: p.typ, Version: p.version, Time: time.Unix(0, p.time).UTC(), Source: p.source,
 		Ignorable: p.ignorable, PolicyBearing: p.policy, PrevPolicy: prevPolicy, Inherited: p.inherited, HasContent: p.media != MediaNone,
 		Media: p.media, ContentLen: uint64(len(p.content)), Commitment: p.commitment, Facts: p.facts, Position: position, Content: p.content}

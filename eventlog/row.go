@@ -77,6 +77,7 @@ type Row struct {
 	Holds                        []Hold // legal holds that were not released
 	UnknownSeq                   uint64 // the first event of a closed family that this version does not know
 	UnknownType                  string
+	Imported                     bool // the log came from another store as it is: evidence, whatever it says
 }
 
 // Settle is one end of a run. It outlives a later activation, so that a parent
@@ -166,6 +167,13 @@ func (r *Row) applyFrame(f *frame, position uint64) {
 	} else if r.Head == 0 {
 		r.Hash = f.prev
 	}
+	// Either all of a log came from another store or nothing. Damage that mixes
+	// the two must not make a native log of it.
+	if r.Frames > 0 && f.imported != r.Imported {
+		r.damage(f.first, f.first, "a frame from another store in a log that is not, or the other way round")
+	}
+	r.Imported = r.Imported || f.imported
+	r.Evidence = r.Evidence || r.Imported
 	r.Session = f.session
 	r.Frames++
 	r.LastPos = position
@@ -300,7 +308,7 @@ func (r *Row) applyCreated(ev *Event) {
 		r.damage(ev.Seq, ev.Seq, err.Error())
 		return
 	}
-	r.Kind, r.Evidence, r.Parent, r.Root, r.Depth, r.MaxDepth, r.Mode = c.Kind, c.Evidence, c.Parent, c.Root, c.Depth, c.MaxDepth, c.Mode
+	r.Kind, r.Evidence, r.Parent, r.Root, r.Depth, r.MaxDepth, r.Mode = c.Kind, c.Evidence || r.Imported, c.Parent, c.Root, c.Depth, c.MaxDepth, c.Mode
 	r.Provider, r.InProcess, r.WorkspaceRoot, r.SeedLen = c.Provider.Name, c.Provider.InProcess, c.WorkspaceRoot, c.SeedLen
 	if c.External != nil {
 		r.System = c.External.System

@@ -148,7 +148,12 @@ func (st *stage) content(ev *Event, index uint32) {
 			return
 		}
 		chunks := d.events[index].chunks // not the caller's bytes, which may be the caller's again
-		content, _, err := readContent(ev, index, func(key []byte) []byte { return chunks[binary.BigEndian.Uint32(key[12:])] })
+		content, _, err := readContent(ev, index, func(key []byte) []byte {
+			if i := binary.BigEndian.Uint32(key[12:]); int(i) < len(chunks) {
+				return chunks[i]
+			}
+			return nil // a foreign content that was withheld
+		})
 		if ev.Content = content; err != nil {
 			ev.ContentErr = err
 		}
@@ -248,7 +253,7 @@ func (st *stage) add(via Entry, batches []Batch, prepared [][]pending) ([]Result
 // entry point may not write, a widening among it, is refused after, see
 // authorize.) It returns a copy to fold into.
 func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry, error) {
-	if (via == EntryStore) != (b.Session == StoreSession) && via != EntryErase {
+	if (via == EntryStore || via == entryForeign && b.foreign == nil) != (b.Session == StoreSession) && via != EntryErase {
 		return nil, fmt.Errorf("%w: session %s: the store's own session is written by its own calls, and they write no other", ErrUnauthorized, b.Session)
 	}
 	if e == nil {
@@ -265,9 +270,12 @@ func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry,
 		switch {
 		case events[0].typ == TypeSessionCreated:
 			return nil, fmt.Errorf("%w: session %s", ErrExists, b.Session)
+		case row.Imported != (b.foreign != nil):
+			return nil, notForeign(row)
 		case len(row.Damage) > 0 && via != EntryImport:
 			return nil, &CorruptError{Session: b.Session, Seq: row.Damage[0].From, Reason: row.Damage[0].Reason + "; the session is read only"}
 		case via == EntryErase: // of what is closed or imported too: it is for those who keep the records
+		case b.foreign != nil: // it ends where it ended in the other store
 		case row.Evidence != (via == EntryImport):
 			if row.Evidence {
 				return nil, fmt.Errorf("%w: session %s was imported", ErrEvidence, b.Session)
@@ -291,7 +299,11 @@ func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry,
 	if !b.Expect.any && b.Expect.seq != e.row.Head {
 		return nil, &ConflictError{Session: b.Session, Expected: b.Expect.seq, Actual: e.row.Head}
 	}
-	if via != EntryImport {
+	if b.foreign != nil {
+		if err := follows(&e.row, events); err != nil {
+			return nil, err
+		}
+	} else if via != EntryImport {
 		if err := st.checkAsks(&e.row, events); err != nil {
 			return nil, err
 		}
@@ -312,7 +324,7 @@ func fence(via Entry, row *Row, b *Batch, events []pending) error {
 	if b.Epoch != 0 && (b.Epoch != row.Epoch || !row.Open) {
 		return &FencedError{Session: b.Session, Got: b.Epoch, Open: row.Epoch}
 	}
-	if !row.Open || b.Epoch != 0 || via == EntryOperator || via == EntryDelegation || via == EntryImport || via == EntryErase {
+	if !row.Open || b.Epoch != 0 || via == EntryOperator || via == EntryDelegation || via == EntryImport || via == EntryErase || via == entryForeign {
 		return nil
 	}
 	for i := range events {

@@ -35,7 +35,7 @@ var factNames = map[fieldKind]string{anInt: "integer", aBool: "boolean", aCode: 
 
 // entryNames are what entry points are called, in the order of Entry.
 var entryNames = [...]string{entryHarness: "harness", EntryCreate: "creation", EntryDelegation: "delegation", EntryOperator: "operator",
-	EntryRuntime: "runtime", EntryImport: "importer", EntryStore: "store", EntryErase: "eraser"}
+	EntryRuntime: "runtime", EntryImport: "importer", EntryStore: "store", EntryErase: "eraser", entryForeign: "import"}
 
 // Types describes every type to which this version gives a meaning, in the
 // order of their names. A harness may add types of open families.

@@ -203,7 +203,9 @@ func (f *folder) begin(ev *eventlog.Event) error {
 	}
 	f.begun, f.created = true, c
 	by := f.cause(policy.SourceDefault, ev)
-	f.e = Effective{Session: ev.Session, Seq: ev.Seq, Kind: c.Kind, Evidence: c.Evidence, Parent: c.Parent, Root: c.Root, Depth: c.Depth,
+	// A log that came from another store as it is folds as it did there, so that it
+	// can be explained and found out; it is evidence all the same, by its frames.
+	f.e = Effective{Session: ev.Session, Seq: ev.Seq, Kind: c.Kind, Evidence: c.Evidence || ev.Imported, Parent: c.Parent, Root: c.Root, Depth: c.Depth,
 		MaxDepth: c.MaxDepth, Mode: c.Mode, Provider: c.Provider, WorkspaceRoot: c.WorkspaceRoot, PathStyle: c.PathStyle, Defaults: c.Defaults, DefaultsBy: by,
 		ParentSeq: c.ParentSeq, BornSeq: 1, events: []eventlog.Event{*ev}}
 	if child {
@@ -253,7 +255,7 @@ func (f *folder) equip(ev *eventlog.Event, c policy.Choices, p eventlog.Principa
 // cause names an event; what a stub or an imported log says is marked so.
 func (f *folder) cause(src policy.Source, ev *eventlog.Event) policy.Cause {
 	switch {
-	case f.created.Evidence:
+	case f.created.Evidence || ev.Imported:
 		src = policy.SourceImport
 	case f.created.Kind == eventlog.KindStub:
 		src = policy.SourceClaimed

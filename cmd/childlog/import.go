@@ -35,8 +35,8 @@ var formats = []format{
 	{claudecode.System, "transcripts of Claude Code: ~/.claude/projects, with their agents", claudecode.Import},
 }
 
-// formatTable is the formats as the help lists them.
-func formatTable() string {
+// formatsHelp is the formats as the help lists them.
+func formatsHelp() string {
 	var b strings.Builder
 	for _, f := range formats {
 		fmt.Fprintf(&b, "  %-17s %s\n", f.name, f.about)
@@ -63,7 +63,7 @@ Read another system's logs into the store, as evidence: they can be read,
 explained and checked; they are never resumed, activated or delegated from.
 They are JSON lines, plain or compressed with zstd. FORMAT is
 
-` + formatTable() + `
+` + formatsHelp() + `
 PATH is a file or a directory; of a directory its *.jsonl and *.jsonl.zst are
 taken, without following links. Each line becomes one event with the line as
 its content, in order; the files of one tree may come in any order. A file that

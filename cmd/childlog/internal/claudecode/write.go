@@ -23,7 +23,7 @@ func (r *run) write(ctx context.Context, in *importer.Input, sc *scan, read func
 	todo := false
 	defer func() {
 		for i, c := range sc.convs {
-			c.added = w.sinks[i].Events
+			c.added = w.sinks[i].Close()
 		}
 	}()
 	for i, c := range sc.convs {
