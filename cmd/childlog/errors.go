@@ -57,6 +57,7 @@ var failures = []failure{
 	{eventlog.ErrUnauthorized, "unauthorized", exitRefused, "name the parent that delegated, or act as --operator; events of childlog's own families are written by their own commands"},
 	{eventlog.ErrNotResumable, "not_resumable", exitRefused, "re-delegate: `childlog delegate` makes a fresh child"},
 	{eventlog.ErrEvidence, "evidence", exitRefused, "an imported log can be read, explained and verified; start a fresh root for new work"},
+	{eventlog.ErrWithheld, "withheld", exitNotFound, "the log was handed on without it; ask where the log came from"},
 	{eventlog.ErrDepth, "depth", exitRefused, "do the work in this session, or begin a root with a larger --max-depth"},
 	{eventlog.ErrOpenTurn, "open_turn", exitRefused, "fork at a seq where no turn is open; `childlog log` shows the turns"},
 	{eventlog.ErrSessionClosed, "session_closed", exitRefused, "a closed session stays closed; delegate again or begin a new root"},

@@ -27,12 +27,14 @@ type format struct {
 	name  string
 	about string
 	load  func(context.Context, *eventlog.Store, []string, importer.Options) (importer.Report, error)
+	own   func(*app, context.Context, []string, importer.Options) error // of childlog's own formats, in place of load
 }
 
 var formats = []format{
-	{deepseek.System, "session logs of the DeepSeek Harness", deepseek.Import},
-	{codex.System, "rollouts of Codex: ~/.codex/sessions, archived_sessions", codex.Import},
-	{claudecode.System, "transcripts of Claude Code: ~/.claude/projects, with their agents", claudecode.Import},
+	{name: deepseek.System, about: "session logs of the DeepSeek Harness", load: deepseek.Import},
+	{name: codex.System, about: "rollouts of Codex: ~/.codex/sessions, archived_sessions", load: codex.Import},
+	{name: claudecode.System, about: "transcripts of Claude Code: ~/.claude/projects", load: claudecode.Import},
+	{name: "bundle", about: "what `childlog export` wrote", own: (*app).importBundle},
 }
 
 // formatsHelp is the formats as the help lists them.
@@ -57,13 +59,20 @@ func newImportCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "import FORMAT PATH...",
 		GroupID: groupAudit,
-		Short:   "Import another system's logs as evidence",
+		Short:   "Import logs from elsewhere as evidence",
 		Long: long(`
 Read another system's logs into the store, as evidence: they can be read,
 explained and checked; they are never resumed, activated or delegated from.
-They are JSON lines, plain or compressed with zstd. FORMAT is
+Of other systems they are JSON lines, plain or compressed with zstd. FORMAT is
 
 ` + formatsHelp() + `
+A bundle is checked in full before anything of it is written. Its logs keep
+every event byte for byte, so digests and receipts are the ones they had; what
+they say of their own rights counts for nothing here. A second import adds
+nothing, and a later bundle of the same logs goes on where the first one ended.
+A session that is native here is left alone if its log is the same, else the
+bundle is refused.
+
 PATH is a file or a directory; of a directory its *.jsonl and *.jsonl.zst are
 taken, without following links. Each line becomes one event with the line as
 its content, in order; the files of one tree may come in any order. A file that
@@ -83,7 +92,8 @@ does not exist ends the import before it began (exit 5).`),
 		Example: `  childlog import codex ~/.codex/sessions ~/.codex/archived_sessions
   childlog import deepseek-harness ./sessions
   childlog import deepseek-harness --dry-run --json a.jsonl b.jsonl.zst
-  childlog import deepseek-harness --strict ./sessions`,
+  childlog import deepseek-harness --strict ./sessions
+  childlog import bundle audit.bundle`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -103,6 +113,9 @@ does not exist ends the import before it began (exit 5).`),
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := formats[slices.Index(formatNames(), args[0])]
+			if f.own != nil {
+				return f.own(a, cmd.Context(), args[1:], o)
+			}
 			open := a.write
 			if o.DryRun {
 				open = a.read

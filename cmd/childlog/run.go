@@ -127,6 +127,7 @@ func (a *app) commands() []*cobra.Command {
 		newPurgeCmd(a),
 		newRetentionCmd(a),
 		newTypesCmd(a),
+		newExportCmd(a),
 		newImportCmd(a),
 		newInitCmd(a),
 		newStatsCmd(a),

@@ -29,7 +29,8 @@ const (
 const findingPolicy = "policy"
 
 func newVerifyCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var file, key, checkpoint string
+	cmd := &cobra.Command{
 		Use:     "verify [ID]",
 		GroupID: groupAudit,
 		Short:   "Check the whole store, or one session",
@@ -45,14 +46,28 @@ damage of the store in which events of it may have been lost.
 Findings make the exit code 6. Notes are remarks on evidence (an imported log
 that lacks the approval pin, say) and no findings.
 
+--bundle checks a file that ` + "`childlog export`" + ` wrote, and needs no store: with
+--key that the store's key signed the tree that the frames are in, and with
+--checkpoint that it is the tree of which you kept a signed checkpoint.
+
 "Completeness unproven" is meant: without a hash kept elsewhere nobody can tell
 a log that ends here from one whose end was cut off.`),
 		Example: `  childlog verify
   childlog verify 0a1b2c3d
+  childlog verify --bundle audit.bundle --key store.pub
   childlog verify --json`,
 		Args: between(0, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if file != "" {
+				if len(args) > 0 {
+					return usagef("--bundle is checked as a whole; leave ID out")
+				}
+				return a.verifyBundle(ctx, file, key, checkpoint)
+			}
+			if key != "" || checkpoint != "" {
+				return usagef("--key and --checkpoint go with --bundle")
+			}
 			v := wire.Verified{Findings: []wire.Finding{}, Notes: []wire.Finding{}}
 			var took time.Duration
 			var own term.Text
@@ -110,6 +125,11 @@ a log that ends here from one whose end was cut off.`),
 			return nil
 		},
 	}
+	f := cmd.Flags()
+	f.StringVar(&file, "bundle", "", "check this bundle instead of the store; - reads stdin")
+	f.StringVar(&key, "key", "", "the store's verifier key, or a file that holds it")
+	f.StringVar(&checkpoint, "checkpoint", "", "a signed checkpoint that was kept outside of the store")
+	return cmd
 }
 
 // verifyHint says what can be done about the findings.

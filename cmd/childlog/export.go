@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/bundle"
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/internal/wire"
+	"childlog/eventlog"
+)
+
+// exportFormat is a way to hand logs on.
+type exportFormat struct {
+	name  string
+	about string // one line of the help
+	bytes bool   // not for a terminal
+	write func(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error)
+}
+
+// exportFormats are in the order of the help; the first is what is meant if
+// nobody says.
+var exportFormats = []exportFormat{
+	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, exportBundle},
+}
+
+func exportFormatNames() (names []string) {
+	for _, f := range exportFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// exportRun is what is to be exported.
+type exportRun struct {
+	sessions []uuid.UUID // nil: the whole store
+	progress func(done, of uint64)
+}
+
+func newExportCmd(a *app) *cobra.Command {
+	var format, file string
+	var recursive bool
+	var about strings.Builder
+	for _, f := range exportFormats {
+		fmt.Fprintf(&about, "  %-8s %s\n", f.name, f.about)
+	}
+	cmd := &cobra.Command{
+		Use:     "export [ID...]",
+		GroupID: groupAudit,
+		Short:   "Hand logs on: as a bundle that proves itself, or as lines",
+		Long: long(`
+Write sessions, or without ID the whole store, in one of these formats:
+
+` + about.String() + `
+A bundle holds what an auditor needs who has nothing but a public key: the
+frames byte for byte, the contents with their salts, the signed checkpoint of
+the store, and the hashes that prove each frame to be in the tree that was
+signed. It always holds the store's own session, where purges and rollbacks are
+recorded. The same state of the store gives the same bytes.
+
+-o names the file, which must be new; it is there as a whole or not at all, and
+only its owner can read it. Without -o the data goes to stdout. Exporting
+changes nothing in the store. A log that is damaged is not handed on (exit 6).`),
+		Example: `  childlog export -o store.bundle
+  childlog export 0a1b2c3d --recursive -o family.bundle`,
+		Args: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("--format", format, exportFormatNames()...); err != nil {
+				return err
+			}
+			if recursive && len(args) == 0 {
+				return usagef("--recursive goes with ID; without it the whole store is exported")
+			}
+			f := exportFormats[slices.Index(exportFormatNames(), format)]
+			if file == "" && f.bytes && a.out.Rich() {
+				return usagef("a %s is no text for a terminal; name a file with -o", f.name)
+			}
+			return a.export(cmd.Context(), f, args, recursive, file)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", exportFormats[0].name, "how: "+strings.Join(exportFormatNames(), ", "))
+	f.BoolVar(&recursive, "recursive", false, "with ID: all descendants too")
+	f.StringVarP(&file, "output", "o", "", "the file to write, which must be new (default: stdout)")
+	complete(cmd, "format", exportFormatNames()...)
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, f exportFormat, ids []string, recursive bool, file string) error {
+	var v wire.Exported
+	err := a.read(ctx, func(s *eventlog.Store) error {
+		x := &exportRun{}
+		var err error
+		if x.sessions, err = selected(ctx, s, ids, recursive); err != nil {
+			return err
+		}
+		update, done := a.bar("exporting", "positions")
+		defer done()
+		x.progress = func(at, of uint64) { update(int(at), int(of)) }
+		return writeNew(file, a.stdout, func(w io.Writer) error {
+			sum := sha256.New()
+			if v, err = f.write(ctx, s, x, io.MultiWriter(w, sum)); err == nil {
+				v.SHA256 = hex.EncodeToString(sum.Sum(nil))
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return exportHint(err)
+	}
+	v.Format, v.Path = f.name, file
+	if file == "" {
+		return nil // stdout is for the data
+	}
+	return a.show(v, func() { a.exported(&v) })
+}
+
+// selected finds the sessions that are meant, nil for all.
+func selected(ctx context.Context, s *eventlog.Store, ids []string, recursive bool) ([]uuid.UUID, error) {
+	var out []uuid.UUID
+	seen := map[uuid.UUID]bool{}
+	for _, text := range ids {
+		id, err := resolve(ctx, s, text)
+		if err != nil {
+			return nil, err
+		}
+		for todo := []uuid.UUID{id}; len(todo) > 0; todo = todo[1:] {
+			if id := todo[0]; !seen[id] { // imported logs may name each other in a circle
+				seen[id] = true
+				out = append(out, id)
+				if recursive {
+					children, err := s.Children(id)
+					if err != nil {
+						return nil, err
+					}
+					todo = append(todo, children...)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// writeNew writes a file that must be new, as a whole or not at all; without a
+// name it writes to stdout.
+func writeNew(name string, stdout io.Writer, fn func(io.Writer) error) error {
+	if name == "" {
+		return fn(stdout)
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return fmt.Errorf("%w: %s", eventlog.ErrExists, name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".new-") // mode 0600
+	if err != nil {
+		return usagef("%v", err)
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(fn(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), name); errors.Is(err, os.ErrExist) { // a rename would overwrite
+		return fmt.Errorf("%w: %s", eventlog.ErrExists, name)
+	} else if err != nil {
+		return os.Rename(f.Name(), name) // a file system without links
+	}
+	return nil
+}
+
+func exportHint(err error) error {
+	switch {
+	case errors.Is(err, eventlog.ErrExists):
+		return withHint(err, "nothing is ever overwritten; name a file that is not there")
+	case errors.Is(err, eventlog.ErrCorrupt):
+		return withHint(err, salvageHint)
+	}
+	return err
+}
+
+func exportBundle(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
+	done, err := bundle.Export(ctx, s, w, bundle.Options{Sessions: x.sessions, Progress: x.progress})
+	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
+		Withheld: done.Withheld, Absent: done.Absent, TreeSize: done.TreeSize, TreeRoot: wire.Hex(done.TreeRoot)}, err
+}
+
+// exported tells what was written.
+func (a *app) exported(v *wire.Exported) {
+	a.out.Println(term.Good(v.Format+" "), term.Bold(v.Path))
+	of := "a selection"
+	if v.Whole {
+		of = "the whole store"
+	}
+	a.out.Rows(
+		term.Row{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: term.Dim(of)},
+		term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
+		term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents)), Note: term.Dim(without(v.Withheld, v.Absent))},
+		term.Row{Name: "sha256", Value: term.Plain(v.SHA256)},
+	)
+}
+
+// without says which contents are not there, "" if all are.
+func without(withheld, absent uint64) string {
+	var parts []string
+	if withheld > 0 {
+		parts = append(parts, grouped(withheld)+" left out by the filter")
+	}
+	if absent > 0 {
+		parts = append(parts, grouped(absent)+" erased before")
+	}
+	return strings.Join(parts, ", ")
+}
