@@ -30,6 +30,7 @@ type mapper struct {
 	reported     map[string]bool           // of once
 	others       map[string]eventlog.Facts // of import/other, by original
 	oddTime      bool
+	scratch      []part // of the newest line
 }
 
 type turnMark struct {
@@ -56,7 +57,7 @@ type part struct {
 	event eventlog.NewEvent
 }
 
-// mapped is what became of a line. The first part is the line's own event, whose
+// mapped is what became of a line, until the next one is mapped. The first part is the line's own event, whose
 // content points into it.
 type mapped struct {
 	parts     []part
@@ -104,7 +105,8 @@ func (m *mapper) next(line importer.Line) mapped {
 	if out.inherited {
 		more = nil
 	}
-	out.parts = append([]part{{importer.PartLine, ev}}, more...)
+	m.scratch = append(append(m.scratch[:0], part{importer.PartLine, ev}), more...)
+	out.parts = m.scratch
 	return out
 }
 

@@ -32,6 +32,7 @@ type pass struct {
 	changed bool
 	events  int64 // of a dry run: those that it would append
 	guessed int
+	scratch []eventlog.NewEvent
 	last    time.Time
 }
 
@@ -153,11 +154,11 @@ func (p *pass) add(ctx context.Context, parts []part) error {
 	if p.sink == nil {
 		p.sink = importer.NewSink(p.r.S, p.f.Session, p.look.Head(), p.f.Admit)
 	}
-	events := make([]eventlog.NewEvent, 0, 3)
+	p.scratch = p.scratch[:0]
 	for i := range parts {
-		events = append(events, parts[i].event)
+		p.scratch = append(p.scratch, parts[i].event)
 	}
-	return p.sink.Add(ctx, events...)
+	return p.sink.Add(ctx, p.scratch...)
 }
 
 // header writes the first events of a thread: session/created, the line itself,

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -15,7 +16,12 @@ const (
 	batchEvents = 2048
 	batchBytes  = 4 << 20
 	inFlight    = 3
+	firstBytes  = 256 << 10 // of a batch's buffer, which grows
 )
+
+// batches are used again by the sinks of other sessions: an import of many
+// small logs would else clear more memory than it reads.
+var batches = sync.Pool{New: func() any { return new(batch) }}
 
 // Sink appends events to one imported session in bounded batches, each all or
 // nothing, each behind the one before. A crash between two leaves a log that
@@ -39,11 +45,12 @@ type Sink struct {
 	events  int64 // committed; likewise
 }
 
-// batch is a batch that is being filled or on its way. Its contents lie in one
-// buffer, which is used again.
+// batch is a batch that is being filled or on its way. Its contents lie in
+// buffers, the last and largest of which is used again.
 type batch struct {
 	eventlog.Batch
 	bytes []byte
+	size  int // of the contents
 	done  *eventlog.Pending
 	flush chan error // answers a Flush; nil: a batch of events
 }
@@ -53,7 +60,7 @@ type batch struct {
 func NewSink(s *eventlog.Store, session uuid.UUID, head uint64, admit func(*eventlog.View) error) *Sink {
 	k := &Sink{s: s, session: session, head: head, admit: admit, free: make(chan *batch, inFlight+1), work: make(chan *batch, 1), ended: make(chan struct{})}
 	for range inFlight + 1 {
-		k.free <- new(batch)
+		k.free <- nil // made when it is needed: most logs fill one batch
 	}
 	go k.run()
 	return k
@@ -66,7 +73,7 @@ func (k *Sink) Add(ctx context.Context, events ...eventlog.NewEvent) error {
 	for i := range events {
 		size += len(events[i].Content)
 	}
-	if b := k.batch; b != nil && (len(b.Events)+len(events) > batchEvents || len(b.bytes)+size > batchBytes) {
+	if b := k.batch; b != nil && (len(b.Events)+len(events) > batchEvents || b.size+size > batchBytes) {
 		if err := k.send(ctx); err != nil {
 			return err
 		}
@@ -79,13 +86,17 @@ func (k *Sink) Add(ctx context.Context, events ...eventlog.NewEvent) error {
 		case <-k.ended:
 			return k.failure
 		}
+		if k.batch == nil {
+			k.batch = batches.Get().(*batch)
+		}
 		k.batch.Batch = eventlog.Batch{Session: k.session, Expect: eventlog.At(k.head), Events: k.batch.Events[:0]}
-		k.batch.bytes = k.batch.bytes[:0]
+		k.batch.bytes, k.batch.size = k.batch.bytes[:0], 0
 	}
 	b := k.batch
-	if len(b.bytes)+size > cap(b.bytes) { // what is there stays where it is: events point to it
-		b.bytes = make([]byte, 0, max(batchBytes, size))
+	if len(b.bytes)+size > cap(b.bytes) { // the old one stays where it is: events point to it
+		b.bytes = make([]byte, 0, max(min(2*cap(b.bytes), batchBytes), firstBytes, size))
 	}
+	b.size += size
 	for _, ev := range events {
 		at := len(b.bytes)
 		b.bytes = append(b.bytes, ev.Content...)
@@ -141,6 +152,12 @@ func (k *Sink) Flush(ctx context.Context) error {
 func (k *Sink) Close() (events int64) {
 	close(k.work)
 	<-k.ended
+	close(k.free)
+	for b := range k.free {
+		if b != nil {
+			batches.Put(b)
+		}
+	}
 	return k.events
 }
 
