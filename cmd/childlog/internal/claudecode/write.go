@@ -11,23 +11,14 @@ import (
 	"childlog/eventlog"
 )
 
-// pendingBytes bounds what the conversations of a file hold together before
-// they are written: each has its own batch.
-const pendingBytes = 8 << 20
-
 // write appends what the store lacks of a file that was scanned. It reads the
 // same open file again, up to where the scan ended.
 func (r *run) write(ctx context.Context, in *importer.Input, sc *scan, read func(int)) error {
 	f := sc.f
-	w := &writer{r: r, sc: sc, sinks: make([]*importer.Sink, len(sc.convs)), at: make([]int64, len(sc.convs))}
+	w := &writer{r: r, sc: sc, sinks: newSinks(r.S, sc.convs), at: make([]int64, len(sc.convs))}
 	todo := false
-	defer func() {
-		for i, c := range sc.convs {
-			c.added = w.sinks[i].Close()
-		}
-	}()
-	for i, c := range sc.convs {
-		w.sinks[i] = importer.NewSink(r.S, c.place.Session, c.head, c.place.Admit)
+	defer w.sinks.close()
+	for _, c := range sc.convs {
 		todo = todo || c.events > 0
 	}
 	if !todo {
@@ -71,12 +62,11 @@ func (r *run) write(ctx context.Context, in *importer.Input, sc *scan, read func
 
 // writer is the second pass over a file.
 type writer struct {
-	r       *run
-	sc      *scan
-	sinks   []*importer.Sink
-	at      []int64 // lines of each conversation so far
-	pending int64   // bytes
-	batch   []eventlog.NewEvent
+	r     *run
+	sc    *scan
+	sinks *sinks
+	at    []int64 // lines of each conversation so far
+	batch []eventlog.NewEvent
 }
 
 // line adds the events of one line.
@@ -101,15 +91,7 @@ func (w *writer) line(ctx context.Context, i int, line importer.Line, out *mappe
 		ev.ID, ev.Inherited, ev.Time = c.eventID(w.at[i], j, line.Sum), ref, cmp.Or(ev.Time, w.sc.f.h.created)
 		w.batch = append(w.batch, ev)
 	}
-	if w.pending += line.Len; w.pending > pendingBytes {
-		w.pending = line.Len
-		for _, s := range w.sinks {
-			if err := s.Flush(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return w.sinks[i].Add(ctx, w.batch...)
+	return w.sinks.add(ctx, i, w.batch...)
 }
 
 // end writes a run's last word about a conversation.
@@ -121,16 +103,16 @@ func (w *writer) end(ctx context.Context, i int, c *conv, in *importer.Input, wh
 		if eventlog.CheckJSON(side.raw) == nil {
 			ev.Media = eventlog.MediaJSON
 		}
-		if err := w.sinks[i].Add(ctx, ev); err != nil {
+		if err := w.sinks.add(ctx, i, ev); err != nil {
 			return err
 		}
 	}
 	if c.needsSource() {
-		if err := w.sinks[i].Add(ctx, c.place.SourceEvent(in, f.path, w.sc.prefix, whole, m.last, f.h.created)); err != nil {
+		if err := w.sinks.add(ctx, i, c.place.SourceEvent(in, f.path, w.sc.prefix, whole, m.last, f.h.created)); err != nil {
 			return err
 		}
 	}
-	return w.sinks[i].Flush(ctx)
+	return w.sinks.flush(ctx, i)
 }
 
 // createdEvent is the first event of a conversation.
