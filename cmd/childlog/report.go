@@ -35,22 +35,22 @@ pick, and count what a sample can be drawn from: sessions, delegations, calls,
 decisions, denials by code and exceptions by kind.
 
 --since and --until bound the time by the events' own times, which are claims:
-sessions that were at work in it are the population, and only what happened in it
-is counted.
+sessions that were at work in it are the population, and only what happened in
+it is counted.
 
 --list says what is listed with ids and seqs beside the totals:
 
   ` + strings.Join(review.Lists, ", ") + `
 
 The order is always the same: that of the sessions' creation, then of seqs.
---sample N lists N of them, picked by a hash of --seed and of what names each: the
-same seed picks the same, and nobody picks by hand.
+--sample N lists N of them, picked by a hash of --seed and of what names each:
+the same seed picks the same, and nobody picks by hand.
 
---format csv prints the list alone, or with --list totals the totals; cells that a
-spreadsheet would run are made text by a leading '. --format json (or --json) is
-one object a line, and {"totals"} at the end. The whole store is checked; if a
-part of it can't be read the report says of how many sessions, and the exit code
-is 6.`),
+--format csv prints the list alone, or with --list totals the totals; cells that
+a spreadsheet would run are made text by a leading '. --format json (or --json)
+is one object a line, and {"totals"} at the end. The whole store is checked; if
+a part of it can't be read the report says of how many sessions, and the exit
+code is 6.`),
 		Example: `  childlog report
   childlog report --since 2026-11-01 --until 2026-11-30 --role implement
   childlog report --list denials --sample 25 --seed q4 --format csv > sample.csv

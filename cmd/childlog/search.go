@@ -28,10 +28,10 @@ func newSearchCmd(a *app) *cobra.Command {
 Go through the logs and print each event whose content holds TEXT, in any case;
 with --regexp what matches the expression (RE2), in the case as given. Without
 TEXT each event that the flags pick. A session, its seq, the type and an excerpt
-with the match marked are printed; what is in a line of log is one line here.
+with the match marked are printed, one line an event.
 
-A JSON content is looked through as it was appended and, where it has escapes, as
-the text that they stand for. A content that was erased never matches.
+A JSON content is looked through as it was appended and, where it has escapes,
+as the text that they stand for. A content that was erased never matches.
 
 The flags pick sessions and events, and all that is asked for must hold. Nothing
 is indexed: the logs are read one after the other, in the order of their

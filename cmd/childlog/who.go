@@ -18,14 +18,14 @@ func newWhoCmd(a *app) *cobra.Command {
 		GroupID: groupAudit,
 		Short:   "Say who is answerable for one event",
 		Long: long(`
-Follow one event of a session up to whoever is answerable for it: the decision on
-the call that it belongs to, with its rule and its origin; then receipt by
+Follow one event of a session up to whoever is answerable for it: the decision
+on the call that it belongs to, with its rule and its origin; then receipt by
 receipt to the root, and the principal for whom that root works.
 
 The trace stops where the logs stop: at a session whose authority is another
 system's word it says "claimed", where two logs do not agree "broken", at a root
-without a principal "unnamed". childlog authenticates nobody, so a name at the end
-is the word of whoever made the root.`),
+without a principal "unnamed". childlog authenticates nobody, so a name at the
+end is the word of whoever made the root.`),
 		Example: `  childlog who 0a1b2c3d 12
   childlog who 0a1b2c3d 12 --json`,
 		Args: exactly("ID", "SEQ"),

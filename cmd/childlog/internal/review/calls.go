@@ -104,10 +104,11 @@ func (c *calls) called(ev *eventlog.Event) {
 
 func (c *calls) decision(ev *eventlog.Event) {
 	id, verdict, code := ev.Facts.Str("call"), ev.Facts.Str("verdict"), ev.Facts.Str("code")
+	tool, rule := ev.Facts.Str("tool"), ev.Facts.Str("rule")
 	d, err := eventlog.ParseDecision(ev)
 	known := c.open[id]
 	if known == nil {
-		known = &call{tool: d.Tool.Given}
+		known = &call{tool: tool}
 		c.open[id] = known
 	}
 	first := known.verdict == ""
@@ -115,7 +116,7 @@ func (c *calls) decision(ev *eventlog.Event) {
 	if verdict == string(policy.VerdictAllow) {
 		delete(c.rejected, id)
 	}
-	it := item{kind: ListDecisions, call: id, tool: d.Tool.Given, verdict: verdict, code: code, rule: string(d.Rule), decider: string(d.Decider)}
+	it := item{kind: ListDecisions, call: id, tool: tool, verdict: verdict, code: code, rule: rule, decider: string(d.Decider)}
 	if !c.count(ev, it) {
 		return
 	}
@@ -130,12 +131,13 @@ func (c *calls) decision(ev *eventlog.Event) {
 		c.cov.Needed++
 	default:
 		c.cov.Denied++
-		c.deny(ev, code, string(d.Rule), d.Tool.Given)
+		c.deny(ev, code, rule, tool)
 		it.kind = ListDenials
 		c.count(ev, it)
 	}
 	if err != nil {
-		return // what it says of objectors can't be read; a check of the store tells of that
+		c.x.skip("a decision can't be read: "+err.Error(), DegradedObjector)
+		return
 	}
 	if d.Enforcement != eventlog.Enforced {
 		c.advisory++
@@ -145,7 +147,7 @@ func (c *calls) decision(ev *eventlog.Event) {
 		if d.Objections.CarriedOn {
 			detail += "; the call was decided without it"
 		}
-		c.found(DegradedObjector, ev, id, d.Tool.Given, 0, detail)
+		c.found(DegradedObjector, ev, id, tool, 0, detail)
 	}
 }
 
