@@ -30,6 +30,9 @@ func (st *stage) authorizeDelegation(batches []Batch, events [][]pending, before
 	if err := birth.names(child, &parent.row); err != nil {
 		return err
 	}
+	if err := st.adoptable(birth.adopted); err != nil {
+		return err
+	}
 	if err := birth.startedBy(child, events[p]); err != nil {
 		return err
 	}
@@ -50,6 +53,29 @@ func (st *stage) authorizeDelegation(batches []Batch, events [][]pending, before
 	return st.within(child, events[c], parent)
 }
 
+// adoptable checks what a seed was copied from, if it is not the parent: only
+// evidence may be. The conversation of another native session is its own
+// parent's to hand on.
+func (st *stage) adoptable(from Ref) error {
+	if from.Session == uuid.Nil {
+		return nil
+	}
+	e, err := st.lookup(from.Session)
+	switch {
+	case err != nil:
+		return err
+	case e == nil:
+		return notFound(from.Session)
+	case !e.row.Evidence:
+		return unauthorizedf("a seed copy of session %s, which is neither the parent nor evidence", from.Session)
+	case len(e.row.Damage) > 0:
+		return &CorruptError{Session: from.Session, Seq: e.row.Damage[0].From, Reason: e.row.Damage[0].Reason + "; a seed is not copied from it"}
+	case from.Seq > e.row.Head:
+		return unauthorizedf("a seed copy of session %s seq %d, its head is %d", from.Session, from.Seq, e.row.Head)
+	}
+	return nil
+}
+
 func orExists(err error, format string, args ...any) error {
 	if err == nil {
 		err = fmt.Errorf("%w: %s", ErrExists, fmt.Sprintf(format, args...))
@@ -61,6 +87,7 @@ func orExists(err error, format string, args ...any) error {
 type birth struct {
 	created, granted *pending
 	seeds            uint64
+	adopted          Ref // evidence that the seed was copied from, with the last seq; zero: the parent
 }
 
 // layoutOf checks the order in which a child's log begins: session/created,
@@ -79,8 +106,13 @@ func layoutOf(parent uuid.UUID, events []pending) (birth, error) {
 	place := b.created.facts.Uint("parent_seq")
 	i := 1
 	for ; i < len(events) && events[i].inherited != nil; i++ {
-		if ref := events[i].inherited; ref.Session != parent || ref.Seq == 0 || ref.Seq > place {
-			return b, unauthorizedf("event %d of a child: a seed copy of session %s seq %d, want one of the parent %s up to seq %d", i+1, ref.Session, ref.Seq, parent, place)
+		ref := events[i].inherited
+		switch {
+		case ref.Session == parent && ref.Seq > 0 && ref.Seq <= place && b.adopted == (Ref{}):
+		case ref.Session != parent && ref.Seq > b.adopted.Seq && (i == 1 || ref.Session == b.adopted.Session):
+			b.adopted = *ref // what it is, authorizeDelegation looks at
+		default:
+			return b, unauthorizedf("event %d of a child: a seed copy of session %s seq %d, want one of the parent %s up to seq %d, or of one evidence in order", i+1, ref.Session, ref.Seq, parent, place)
 		}
 		b.seeds++
 	}

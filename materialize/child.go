@@ -141,7 +141,7 @@ func Child(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, r Reques
 		}
 	}
 	b := &builder{c: c, r: r, spent: spent, texts: texts, text: text, root: root, style: style}
-	if b.seed, err = readSeed(ctx, s, c, r.Fork); err != nil {
+	if b.seed, err = seedOf(ctx, s, c, &r); err != nil {
 		giveBack()
 		return Session{}, err
 	}

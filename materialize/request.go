@@ -19,6 +19,7 @@ type Request struct {
 	Prompt    string            // content
 	Mode      string            // eventlog.ModeOneShot or ModeContinuable; "": continuable
 	Fork      uint64            // copy the parent's conversation up to this seq of its log; 0: no seed
+	Adopt     uuid.UUID         // copy that of this evidence instead, up to Fork, 0 being its head; uuid.Nil: none
 	Workspace string            // absolute; "": the parent's. It never moves a captured root
 	ToolCall  string            // the parent's call that delegates; a code
 	Provider  eventlog.Provider // that runs the child; zero: in this process

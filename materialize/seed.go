@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"childlog/eventlog"
 	"childlog/snapshot"
 )
@@ -14,25 +16,62 @@ type seed struct {
 	digest eventlog.Hash
 }
 
-// readSeed copies the parent's conversation up to a seq of its log: the open
-// families except usage, with new ids and with where they came from. What is
-// copied is history, so it can be read before the commit. A cut inside an open
-// turn is refused: the child would answer half a question. Of a content that was
-// erased a copy without content is made.
+// notConversation are the open families that a seed leaves out: what was used is
+// counted where it was used, and importers' notes are about files.
+var notConversation = map[string]bool{"usage": true, "import": true}
+
+// seedOf reads the seed that a request asks for: from the parent's log as it was
+// at the capture, or from evidence that is adopted. What evidence brings is
+// conversation alone; rights come from the capture, whatever the evidence says.
 //
-// Errors: ErrInvalid, ErrOpenTurn, ErrTooLarge, ErrCorrupt.
-func readSeed(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, fork uint64) (seed, error) {
+// Errors: those of readSeed; ErrNotFound, and ErrInvalid if what is to be
+// adopted is native.
+func seedOf(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, r *Request) (seed, error) {
+	if r.Adopt == uuid.Nil {
+		head, _ := c.Head()
+		if r.Fork > head {
+			return seed{}, fmt.Errorf("%w: fork at seq %d: the parent's head was %d at the capture", eventlog.ErrInvalid, r.Fork, head)
+		}
+		return readSeed(ctx, s, c.Parent(), r.Fork)
+	}
+	row, err := s.Row(r.Adopt)
+	switch {
+	case err != nil:
+		return seed{}, err
+	case !row.Evidence:
+		return seed{}, fmt.Errorf("%w: session %s is native; only evidence is adopted, a native session delegates", eventlog.ErrInvalid, r.Adopt)
+	case len(row.Damage) > 0:
+		return seed{}, &eventlog.CorruptError{Session: r.Adopt, Seq: row.Damage[0].From, Reason: row.Damage[0].Reason + "; a seed is not copied from it"}
+	case r.Fork > row.Head:
+		return seed{}, fmt.Errorf("%w: fork at seq %d: the head of session %s is %d", eventlog.ErrInvalid, r.Fork, r.Adopt, row.Head)
+	}
+	fork := r.Fork
+	if fork == 0 {
+		fork = row.Head
+	}
+	out, err := readSeed(ctx, s, r.Adopt, fork)
+	if err == nil && len(out.events) == 0 {
+		err = fmt.Errorf("%w: session %s holds no conversation up to seq %d", eventlog.ErrInvalid, r.Adopt, fork)
+	}
+	return out, err
+}
+
+// readSeed copies a session's conversation up to a seq of its log: the open
+// families except usage and what importers note, with new ids and with where
+// they came from. What is copied is history, so it can be read before the
+// commit. A cut inside an open turn is refused: the child would answer half a
+// question. Of a content that was erased a copy without content is made.
+//
+// Errors: ErrOpenTurn, ErrTooLarge, ErrCorrupt, ErrWithheld.
+func readSeed(ctx context.Context, s *eventlog.Store, from uuid.UUID, fork uint64) (seed, error) {
 	var out seed
 	if fork == 0 {
 		return out, nil
 	}
-	if head, _ := c.Head(); fork > head {
-		return out, fmt.Errorf("%w: fork at seq %d: the parent's head was %d at the capture", eventlog.ErrInvalid, fork, head)
-	}
 	var digests [][]byte
 	openTurn, size := uint64(0), 0
-	for from := uint64(1); from != 0 && from <= fork; {
-		page, err := s.Read(ctx, c.Parent(), eventlog.ReadOptions{From: from, To: fork, Contents: true})
+	for next := uint64(1); next != 0 && next <= fork; {
+		page, err := s.Read(ctx, from, eventlog.ReadOptions{From: next, To: fork, Contents: true})
 		if err != nil {
 			return out, err
 		}
@@ -47,7 +86,7 @@ func readSeed(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, fork 
 			case eventlog.TypeTurnEnd:
 				openTurn = 0
 			}
-			if eventlog.IsClosed(ev.Type) || eventlog.Family(ev.Type) == "usage" {
+			if eventlog.IsClosed(ev.Type) || notConversation[eventlog.Family(ev.Type)] {
 				continue
 			}
 			if ev.ContentErr != nil {
@@ -64,7 +103,7 @@ func readSeed(ctx context.Context, s *eventlog.Store, c *snapshot.Capture, fork 
 				Ignorable: ev.Ignorable, Time: ev.Time, Source: ev.Source, Inherited: &eventlog.Ref{Session: ev.Session, Seq: ev.Seq}})
 			digests = append(digests, ev.ID[:], ev.Facts, ev.Commitment[:])
 		}
-		from = page.Next
+		next = page.Next
 	}
 	if openTurn != 0 {
 		return out, fmt.Errorf("%w: fork at seq %d lies inside the turn that began at seq %d", eventlog.ErrOpenTurn, fork, openTurn)

@@ -71,6 +71,7 @@ type wish struct {
 	Prompt    string            `json:"prompt,omitzero"`
 	Mode      string            `json:"mode"`
 	Fork      uint64            `json:"fork,omitzero"`
+	Adopt     string            `json:"adopt,omitzero"`
 	Workspace string            `json:"workspace,omitzero"`
 	ToolCall  string            `json:"tool_call,omitzero"`
 	Provider  string            `json:"provider"`
@@ -146,6 +147,9 @@ func (r *Request) wish() ([]byte, error) {
 		Merge: string(r.Want.MergePolicy), Lockdown: lockdownNames(r.Lockdown), Inspected: r.Inspection}
 	if r.ID != uuid.Nil {
 		w.ID = r.ID.String()
+	}
+	if r.Adopt != uuid.Nil {
+		w.Adopt = r.Adopt.String()
 	}
 	if r.Want.Delegable != nil {
 		d, err := halfOf(*r.Want.Delegable)

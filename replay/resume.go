@@ -69,7 +69,7 @@ type Resumption struct {
 	From      uint64 // the conversation goes from here to the head: the last history/compacted, else 1
 	Skipped   []Skipped
 	Redacted  []RedactedEvent // contents of the log that were erased on record
-	Context   string // the runtime-context sentence for the model
+	Context   string          // the runtime-context sentence for the model
 }
 
 // RedactedEvent is an event whose content was erased. In the conversation it

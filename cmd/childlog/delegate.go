@@ -16,12 +16,8 @@ import (
 )
 
 func newDelegateCmd(a *app) *cobra.Command {
-	var (
-		defaults defaultFlags
-		flags    childFlags
-		parent   string
-		epoch    uint64
-	)
+	var flags childFlags
+	var from delegator
 	cmd := &cobra.Command{
 		Use:     "delegate --parent ID",
 		GroupID: groupSessions,
@@ -69,44 +65,60 @@ that seq. Copies never bear policy.`),
 				return err
 			}
 			return a.write(ctx, func(s *eventlog.Store) error {
-				pid, err := resolve(ctx, s, parent)
-				if err != nil {
-					return err
-				}
-				present, err := defaults.present(ctx, s, pid)
-				if err != nil {
-					return err
-				}
-				if r.Inspection, err = flags.inspect(ctx, s, pid); err != nil {
-					return err
-				}
-				made, err := materialize.Delegate(ctx, s, pid, snapshot.Options{Epoch: epoch, Present: present}, r)
-				if pid == eventlog.StoreSession {
-					err = ownSession(err)
-				}
-				if err != nil {
-					return err
-				}
-				c, err := created(s, made)
-				if err != nil {
-					return err
-				}
-				c.Captured, err = captured(ctx, s, &made.Policy)
-				if err != nil {
-					return err
-				}
-				v := wire.DelegatedOf(c, &made.Policy)
-				return a.show(v, func() { a.delegated(&v, &made) })
+				return a.delegate(ctx, s, &from, &flags, r)
 			})
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&parent, "parent", "", "the session that delegates (required)")
-	f.Uint64Var(&epoch, "epoch", 0, "the parent's activation; refused once another superseded it")
 	flags.add(cmd)
-	defaults.add(cmd)
-	_ = cmd.MarkFlagRequired("parent") // fails for a flag that does not exist
+	from.add(cmd)
 	return cmd
+}
+
+// delegator is who makes a child, and under which default.
+type delegator struct {
+	parent   string
+	epoch    uint64
+	defaults defaultFlags
+}
+
+func (d *delegator) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&d.parent, "parent", "", "the session that delegates (required)")
+	f.Uint64Var(&d.epoch, "epoch", 0, "the parent's activation; refused once another superseded it")
+	d.defaults.add(cmd)
+	_ = cmd.MarkFlagRequired("parent") // fails for a flag that does not exist
+}
+
+// delegate makes a child and tells what it got.
+func (a *app) delegate(ctx context.Context, s *eventlog.Store, from *delegator, flags *childFlags, r materialize.Request) error {
+	pid, err := resolve(ctx, s, from.parent)
+	if err != nil {
+		return err
+	}
+	present, err := from.defaults.present(ctx, s, pid)
+	if err != nil {
+		return err
+	}
+	if r.Inspection, err = flags.inspect(ctx, s, pid); err != nil {
+		return err
+	}
+	made, err := materialize.Delegate(ctx, s, pid, snapshot.Options{Epoch: from.epoch, Present: present}, r)
+	if pid == eventlog.StoreSession {
+		err = ownSession(err)
+	}
+	if err != nil {
+		return err
+	}
+	c, err := created(s, made)
+	if err != nil {
+		return err
+	}
+	c.Captured, err = captured(ctx, s, &made.Policy)
+	if err != nil {
+		return err
+	}
+	v := wire.DelegatedOf(c, &made.Policy)
+	return a.show(v, func() { a.delegated(&v, &made) })
 }
 
 // captured tells what the delegation of a child took from the parent, as of

@@ -93,6 +93,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		newRootCmd(a),
 		newDelegateCmd(a),
+		newAdoptCmd(a),
 		newAppendCmd(a),
 		newSwitchCmd(a),
 		newNarrowCmd(a),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,6 +54,9 @@ For its events see log, for its policy alone policy.`),
 						v.Purged = append(v.Purged, c.String())
 					}
 				}
+				if v.SeedFrom, err = seedFrom(ctx, s, &row); err != nil {
+					return err
+				}
 				if v.Inbox, err = messages(ctx, s, id, row.Inbox); err != nil {
 					return err
 				}
@@ -74,6 +78,19 @@ For its events see log, for its policy alone policy.`),
 			return a.show(v, func() { a.detail(&v, &row, &e) })
 		},
 	}
+}
+
+// seedFrom is the session whose conversation a session begins with, nil without
+// a seed, and if its first copy can't be read: what is wrong is shown elsewhere.
+func seedFrom(ctx context.Context, s *eventlog.Store, row *eventlog.Row) (*string, error) {
+	if row.SeedLen == 0 || len(row.Damage) > 0 {
+		return nil, nil
+	}
+	page, err := s.Read(ctx, row.Session, eventlog.ReadOptions{From: 2, To: 2})
+	if err != nil || len(page.Events) == 0 || page.Events[0].Inherited == nil {
+		return nil, err
+	}
+	return wire.ID(page.Events[0].Inherited.Session), nil
 }
 
 func (a *app) detail(v *wire.Detail, row *eventlog.Row, e *replay.Effective) {
@@ -118,7 +135,11 @@ func (a *app) detail(v *wire.Detail, row *eventlog.Row, e *replay.Effective) {
 	}
 	add("counts", term.Plain(fmt.Sprintf("%s, %s, %s, %s", plural(int(v.Events), "event"), plural(int(v.Turns), "turn"), plural(int(v.Steps), "step"), plural(int(v.Calls), "call"))))
 	if v.SeedLen > 0 {
-		add("seed", term.Plain(plural(int(v.SeedLen), "event"), " copied from the parent"))
+		from := term.Plain("the parent")
+		if v.SeedFrom != nil && (v.Parent == nil || *v.SeedFrom != *v.Parent) {
+			from = term.Cat(term.Bold(*v.SeedFrom), term.Plain(", evidence that was adopted"))
+		}
+		add("seed", term.Cat(term.Plain(plural(int(v.SeedLen), "event"), " copied from "), from))
 	}
 	if u := v.Usage; u.Records > 0 {
 		add("usage", term.Plain(fmt.Sprintf("%s in, %s out, %s cost micros in %s", grouped(u.Input), grouped(u.Output), grouped(u.CostMicros), plural(int(u.Records), "record"))))

@@ -153,6 +153,7 @@ type Detail struct {
 	Provider      *Provider         `json:"provider"`
 	Activation    Activation        `json:"activation"`
 	SeedLen       uint64            `json:"seed_len"`
+	SeedFrom      *string           `json:"seed_from"` // null without a seed
 	Turns         uint64            `json:"turns"`
 	Steps         uint64            `json:"steps"`
 	Calls         uint64            `json:"calls"`
