@@ -40,7 +40,8 @@ type BackedUp struct {
 // when the call began, frames, contents and tombstones, which is a prefix that
 // never splits an atomic unit. It is read in short transactions, so writers do
 // not wait for it; it is never made of the file's pages, in which the bytes of
-// what was deleted still lie. LOCK, a signing key and the index are not in it.
+// what was deleted still lie. The last checkpoint is in it, signed now if the
+// key is here, and the copy is held to it; a signing key and the index are not.
 //
 // The directory is built under a temporary name beside dir, read back and
 // compared, synced and renamed: it is there as a whole or not at all. It is a
@@ -69,7 +70,6 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 	if err := s.journal.purged(); err != nil {
 		return out, err
 	}
-	end := s.st.durable()
 	if err := s.sound(ctx); err != nil {
 		return out, err
 	}
@@ -80,8 +80,15 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 	if inside(s.dir, dir) {
 		return out, invalidf("backup: %s lies inside the store and would be lost with it", dir)
 	}
+	signed, err := s.signedNow(ctx)
+	if err != nil {
+		return out, fmt.Errorf("backup: %w", err)
+	}
+	end := s.st.durable()
 	out.Path, out.Identity = dir, s.identity
-	out.Identity.Backup = true
+	if out.Identity.Backup = true; signed == nil {
+		out.Identity.Key = "" // a store that names one has a checkpoint
+	}
 	pages, free, err := s.journal.usage()
 	if err != nil {
 		return out, err
@@ -90,11 +97,16 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 		if err := checkSpace(tmp, (pages-min(pages, free))*uint64(s.journal.pageSize)); err != nil {
 			return err
 		}
-		c := copying{src: s.journal, end: end, static: s.opts.ReadOnly, identity: out.Identity, minted: true, path: filepath.Join(tmp, journalFile),
+		c := copying{src: s.journal, end: end, static: s.opts.ReadOnly, identity: out.Identity, minted: true, signed: signed, path: filepath.Join(tmp, journalFile),
 			pageSize: journalPageSize, progress: o.Progress, at: o.at}
 		var err error
 		if out.Copied, err = c.run(ctx); err != nil {
 			return err
+		}
+		if signed != nil {
+			if err := writeSynced(filepath.Join(tmp, checkpointFile), signed.Note); err != nil {
+				return err
+			}
 		}
 		return nameStore(tmp, out.Identity)
 	})
@@ -102,6 +114,19 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 		return out, fmt.Errorf("backup: %w", err)
 	}
 	return out, nil
+}
+
+// signedNow is the checkpoint that a copy carries: a new one if the key is here,
+// else the last one. It is nil if there is none.
+func (s *Store) signedNow(ctx context.Context) (*Checkpoint, error) {
+	if s.key != nil {
+		c, err := s.Checkpoint(ctx)
+		return &c, err
+	}
+	if c, ok := s.Signed(); ok {
+		return &c, nil
+	}
+	return nil, nil
 }
 
 // sound is nil if nothing speaks against what the store reads. Of a store that

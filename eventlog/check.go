@@ -22,6 +22,7 @@ type Finding struct {
 	Seq      uint64    // 0: unknown
 	Position uint64
 	Detail   string
+	Absent   bool // something is not there, as opposed to being another than it was
 }
 
 // Kinds of findings.
@@ -42,6 +43,7 @@ const (
 // CheckReport is the result of a full check.
 type CheckReport struct {
 	Totals
+	SignedReport
 	Contents   uint64 // contents compared with their commitments, those that were erased included
 	Redacted   uint64 // contents that were erased, each with its content/redacted
 	Withheld   uint64 // contents that logs of other stores came without
@@ -70,12 +72,14 @@ type CheckOptions struct {
 	Session  uuid.UUID          // only what concerns this one; uuid.Nil: every session
 	Progress func(done, of int) // frames; called now and then, by the caller's goroutine, may be nil
 	Workers  int                // how many processors to use; 0: all. The findings are the same
+	Against  Against            // what was kept elsewhere
 }
 
 // Check reads the whole journal once and compares everything with everything:
 // pages, checksums, the chain of each session, policy links, atomic units,
 // contents against their commitments, what parents and children say of each
-// other, and the index against a fold of the journal. It writes nothing.
+// other, the tree over the journal against CHECKPOINT and against what was kept
+// elsewhere, and the index against a fold of the journal. It writes nothing.
 // Memory grows with the number of sessions, and by a few bytes with each frame.
 // Frames are decoded by several goroutines; none is left at the end.
 //
@@ -96,11 +100,13 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 		return c.report, err
 	}
 	next := s.st.durable()
+	c.signed.begin(c)
 	at := 0
 	err := s.scan(ctx, scanOptions{to: next, workers: c.o.Workers, verify: c.concerns}, func(p *scanned) error {
 		if err := c.frame(p); err != nil {
 			return err
 		}
+		c.signed.leaf(p)
 		if at++; o.Progress != nil && (at%4096 == 0 || p.position+1 == next) {
 			o.Progress(at, int(next))
 		}
@@ -115,6 +121,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 	}
 	c.endUnit(next)
 	c.lost()
+	c.signed.end(next)
 	c.family()
 	if err := c.erased(); err != nil {
 		return c.report, err
@@ -123,7 +130,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 		return c.report, err
 	}
 	for _, n := range s.notices {
-		if n.Kind == FindIndex || n.Kind == FindMissing && !c.found { // the rest was found again above
+		if n.Kind == FindIndex || n.Kind == FindRollback || n.Kind == FindMissing && !c.found { // the rest was found again above
 			c.add(n)
 		}
 	}
@@ -154,9 +161,10 @@ type checker struct {
 	o         CheckOptions
 	fold      *Store // a second fold of the journal, without the index
 	report    CheckReport
-	left      uint64    // frames that the open unit still needs
-	broken    bool      // the frame before can't be read
-	relatives family    // what was said of delegations
+	left      uint64 // frames that the open unit still needs
+	broken    bool   // the frame before can't be read
+	relatives family // what was said of delegations
+	signed    signedCheck
 	nobodys   []Finding // of a check of one session: frames that could be any's
 	erasures  erasures
 	found     bool // something is wrong, be it of another session
@@ -249,6 +257,7 @@ func (c *checker) frame(p *scanned) error {
 	for i := range p.events {
 		c.relatives.note(&p.events[i])
 		c.erasures.note(&p.events[i], c.add)
+		c.signed.event(&p.events[i])
 	}
 	if !c.concerns(f.session) {
 		return nil
@@ -289,11 +298,11 @@ func (c *checker) unread(group *changes, p *scanned) error {
 	case p.purged:
 		c.erasures.tombs, c.erasures.last = c.erasures.tombs+1, p.position
 	case !p.stored:
-		c.nobody(Finding{Kind: FindMissing, Position: p.position, Detail: "no frame and no tombstone"})
+		c.nobody(Finding{Kind: FindMissing, Position: p.position, Detail: "no frame and no tombstone", Absent: true})
 	case len(lost) > 0 && lost[len(lost)-1] == p.position: // what it names may be damaged too
-		c.nobody(Finding{Kind: FindFrame, Session: p.guess.session, Seq: p.guess.first, Position: p.position, Detail: p.err.Error()})
+		c.nobody(Finding{Kind: FindFrame, Session: p.guess.session, Seq: p.guess.first, Position: p.position, Detail: p.err.Error(), Absent: p.mark})
 	default:
-		c.add(Finding{Kind: FindFrame, Session: p.guess.session, Seq: p.guess.first, Position: p.position, Detail: p.err.Error()})
+		c.add(Finding{Kind: FindFrame, Session: p.guess.session, Seq: p.guess.first, Position: p.position, Detail: p.err.Error(), Absent: p.mark})
 	}
 	return nil
 }
@@ -333,7 +342,7 @@ func (c *checker) index(ctx context.Context) error {
 			} else if bytes.Contains([]byte(d.Reason), []byte("policy link")) {
 				kind = FindLink
 			}
-			c.add(Finding{Kind: kind, Session: id, Seq: d.From, Detail: fmt.Sprintf("seq %d to %d: %s", d.From, d.To, d.Reason)})
+			c.add(Finding{Kind: kind, Session: id, Seq: d.From, Detail: fmt.Sprintf("seq %d to %d: %s", d.From, d.To, d.Reason), Absent: kind == FindMissing})
 		}
 		got, err := c.s.st.lookup(id)
 		switch {

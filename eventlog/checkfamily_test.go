@@ -10,8 +10,8 @@ import (
 )
 
 // rewrite replaces the journal by one that holds the frames that keep lets
-// through, changed by it, renumbered and with units closed again: what somebody
-// does who may write the file and knows the format. No content may move.
+// through, changed by it, renumbered and with units closed again, and takes all
+// signatures away: what somebody does who may write the file and knows the format. No content may move.
 func rewrite(t *testing.T, dir string, keep func(*frame) bool) {
 	t.Helper()
 	changeDB(t, filepath.Join(dir, journalFile), func(tx *bolt.Tx) error {
@@ -40,6 +40,7 @@ func rewrite(t *testing.T, dir string, keep func(*frame) bool) {
 		return b.SetSequence(uint64(len(kept)))
 	})
 	require.NoError(t, removeIndex(dir))
+	unsign(t, dir)
 }
 
 // bare makes roots without contents, which a rewrite would have to move.
@@ -134,6 +135,7 @@ func TestAnotherReceipt(t *testing.T) {
 		return tx.Bucket(bucketJournal).Put(positionKey(1), swapped[1])
 	})
 	require.NoError(t, removeIndex(ts.dir))
+	unsign(t, ts.dir)
 	report := checkStore(t, ts.dir)
 	require.Len(t, report.Findings, 1)
 	require.Equal(t, [2]any{FindDelegation, sid(1)}, [2]any{report.Findings[0].Kind, report.Findings[0].Session})

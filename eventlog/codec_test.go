@@ -213,9 +213,9 @@ func TestFrameRefusals(t *testing.T) {
 	unknown[1] = 0x80
 	require.ErrorContains(t, decodeHeader(unknown, new(Event)), "flags: unknown bits in 0x80")
 	raw := appendFrame(nil, &ok)
-	raw[8] = 2
+	raw[8] = 4
 	_, err := decodeFrame(reseal(raw))
-	require.ErrorContains(t, err, "flags: unknown bits in 0x02")
+	require.ErrorContains(t, err, "flags: unknown bits in 0x04")
 	for n := range raw {
 		_, err := decodeFrame(reseal(raw[:n]))
 		require.Error(t, err, "cut at %d", n)

@@ -236,7 +236,7 @@ func (s *Store) commit(g *group) bool {
 		var kind commitOutcome
 		switch kind, err = s.journal.write(g.write); kind {
 		case committed:
-			s.st.apply(g.changes, g.next, g.lag, g.totals)
+			s.st.apply(g.changes, g.tree, g.next, g.lag, g.totals)
 			s.published()
 		case unknown:
 			s.stop(fmt.Errorf("%w: the store must be reopened: an earlier append: %v", ErrReadOnly, err))

@@ -105,7 +105,14 @@ func Compact(ctx context.Context, dir string, o CompactOptions) (out Compacted, 
 	if err := checkSpace(dir, (pages-free)*uint64(j.pageSize)); err != nil {
 		return out, err
 	}
+	signed, ok, re := heldTo(dir, out.Identity)
+	if re != nil {
+		return out, re
+	}
 	c := copying{src: j, end: end, static: true, identity: out.Identity, path: filepath.Join(dir, compactFile), pageSize: journalPageSize, progress: o.Progress, at: o.at}
+	if ok {
+		c.signed = &signed
+	}
 	if out.Copied, err = c.run(ctx); err != nil {
 		return out, fmt.Errorf("compact %s: %w", dir, err)
 	}
@@ -189,7 +196,7 @@ func openSound(ctx context.Context, dir string, id Identity) (j *journal, end ui
 	if err := soundPages(ctx, dir); err != nil {
 		return j, 0, err
 	}
-	if err := j.checkIdentity(id); err != nil {
+	if _, err := j.checkIdentity(id); err != nil {
 		return j, 0, err
 	}
 	end, sequence, err := j.ends()

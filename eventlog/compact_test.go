@@ -104,7 +104,7 @@ func TestCompact(t *testing.T) {
 	require.Equal(t, fi.Size(), out.Bytes)
 	require.Less(t, out.Bytes, out.Before)
 	require.Equal(t, os.FileMode(0o600), fi.Mode())
-	require.Equal(t, []string{identityFile, lockFile, indexFile, journalFile}, filesOf(t, dir))
+	require.Equal(t, []string{checkpointFile, identityFile, keyFile, lockFile, indexFile, journalFile}, filesOf(t, dir))
 	same, err := os.ReadFile(filepath.Join(dir, indexFile))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(index, same), "the index is not touched")
@@ -153,10 +153,11 @@ func erase(t *testing.T, dir string, content, frame uint64) {
 		if err := contents.Delete(contentKey(frame, 0, 0)); err != nil {
 			return err
 		}
+		leaf, _, err := frameLeaf(tx.Bucket(bucketJournal).Get(positionKey(frame)), nil)
+		require.NoError(t, err)
 		if err := tx.Bucket(bucketJournal).Delete(positionKey(frame)); err != nil {
 			return err
 		}
-		leaf := leafHash(sid(9), 1, 1, Hash{1})
 		return tx.Bucket(bucketTombstones).Put(positionKey(frame), leaf[:])
 	})
 }
@@ -341,6 +342,7 @@ func TestCopiesCarryMarks(t *testing.T) {
 	ts.change(bucketJournal, positionKey(2), func([]byte) []byte { return appendMark(nil, lostName{session: sid(1), first: 3}) })
 	changeDB(t, filepath.Join(ts.dir, journalFile), func(tx *bolt.Tx) error { return tx.Bucket(bucketContents).Delete(contentKey(2, 0, 0)) })
 	require.NoError(t, removeIndex(ts.dir))
+	unsign(t, ts.dir)
 	before, report := contentsOf(t, ts.dir), checkStore(t, ts.dir)
 	require.NotEmpty(t, report.Findings)
 	out := compact(t, ts.dir)

@@ -81,6 +81,7 @@ func damagedStore(t *testing.T, damage func(*testing.T, string)) *testStore {
 	ts.expectDamage()
 	require.NoError(t, ts.Close())
 	require.NoError(t, removeIndex(ts.dir))
+	unsign(t, ts.dir) // what is found is found without a signature
 	damage(t, filepath.Join(ts.dir, journalFile))
 	return ts
 }

@@ -224,9 +224,12 @@ func TestCutInsideAUnit(t *testing.T) {
 		return b.SetSequence(2)
 	})
 	report := checkStore(t, ts.dir)
-	require.Equal(t, []string{FindUnit, FindDelegation}, report.kinds())
+	require.Equal(t, []string{FindUnit, FindDelegation, FindRollback}, report.kinds())
 	require.Contains(t, report.Findings[0].Detail, "the journal ends inside a unit: 1 frames are missing")
+	_, err := Open(ctx, ts.dir, Options{})
+	require.ErrorIs(t, err, ErrRollback)
 
+	unsign(t, ts.dir)
 	ts.open()
 	ts.say(parent, "on top of it")
 	require.NoError(t, ts.Close())
@@ -255,6 +258,7 @@ func TestFramesOutOfPlace(t *testing.T) {
 		ts.say(id, "")    // 5
 		ts.flushIndex()
 		swapped(ts, 2, 4)
+		unsign(t, ts.dir)
 		open(Options{ReadOnly: true})
 		_, _, err := ts.Policy(ctx, id, 0)
 		require.ErrorIs(t, err, ErrPolicyUnreadable)

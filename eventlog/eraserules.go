@@ -24,17 +24,3 @@ func authorizeErase(id uuid.UUID, events []pending, before *entry) error {
 	}
 	return nil
 }
-
-// leafOf computes the leaf of a stored frame.
-func leafOf(raw []byte) (Hash, error) {
-	f, err := decodeFrame(raw)
-	if err != nil {
-		return Hash{}, err
-	}
-	var d decoder
-	events, err := d.events(nil, &f, 0)
-	if err != nil {
-		return Hash{}, err
-	}
-	return leafHash(f.session, f.first, uint32(f.count), events[len(events)-1].Hash), nil
-}

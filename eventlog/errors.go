@@ -46,6 +46,7 @@ var (
 	ErrCorrupt          = errors.New("corrupt")
 	ErrStoreLost        = errors.New("store lost")
 	ErrRollback         = errors.New("rollback")
+	ErrUnverified       = errors.New("unverified") // a signature, a proof, or the key for it
 	ErrLocked           = errors.New("locked")
 	ErrOutcomeUnknown   = errors.New("outcome unknown")
 	ErrReadOnly         = errors.New("read only")

@@ -22,6 +22,7 @@ type group struct {
 	charge  int64  // bytes that it is taken to fill of a limited store.db
 	totals  Totals // of the store, with this group
 	erasing erasure
+	tree    *treeGrowth
 }
 
 // answer is a unit's outcome, if the group is committed.
@@ -30,8 +31,8 @@ type answer struct {
 	err     error
 }
 
-func newGroup(first uint64, totals Totals) *group {
-	return &group{changes: newChanges(), first: first, next: first, totals: totals}
+func newGroup(first uint64, totals Totals, tree *treeGrowth) *group {
+	return &group{changes: newChanges(), first: first, next: first, totals: totals, tree: tree}
 }
 
 func (g *group) draft(position uint64) *draft {
@@ -47,6 +48,7 @@ func (g *group) put(drafts []*draft, next uint64) {
 		d.continues, d.framesLeft = i > 0, uint64(len(drafts)-1-i)
 		d.raw = appendFrame(make([]byte, 0, len(d.headers)+frameMost), &d.frame)
 		d.headers = nil // the stage's, which it uses again
+		g.tree.add(leafHash(d.session, d.first, uint32(d.count), d.hashes[len(d.hashes)-1]))
 		g.bytes += uint64(len(d.raw))
 		g.lag += uint64(len(d.raw))
 		for _, p := range d.events {

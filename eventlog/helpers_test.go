@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"github.com/vmihailenco/msgpack/v5"
+	bolt "go.etcd.io/bbolt"
 
 	"childlog/policy"
 )
@@ -99,6 +101,19 @@ func checkStore(t require.TestingT, dir string) CheckReport {
 	report, err := s.Check(ctx, CheckOptions{})
 	require.NoError(t, err)
 	return report
+}
+
+// unsign makes a store what it would be if nothing of it had ever been signed:
+// what finds its damage then is in the logs. Nobody may have it open.
+func unsign(t require.TestingT, dir string) {
+	id, err := readIdentity(dir)
+	require.NoError(t, err)
+	id.Key = ""
+	raw, err := json.Marshal(id)
+	require.NoError(t, err)
+	changeDB(t, filepath.Join(dir, journalFile), func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyIdentity, raw) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, identityFile), append(raw, '\n'), 0o600))
+	require.NoError(t, errors.Join(freshFile(filepath.Join(dir, keyFile)), freshFile(filepath.Join(dir, checkpointFile))))
 }
 
 // kinds lists the kinds of the findings, each once, in order.

@@ -35,18 +35,57 @@ type Identity struct {
 	Incarnation uint64    `json:"incarnation"` // a restore mints a greater one
 	Created     time.Time `json:"created"`
 	Backup      bool      `json:"backup,omitzero"` // a backup: never written, a restore makes a store of it
+
+	// Key is the verifier key of the store's checkpoints, in the spelling of the
+	// package note; "" until something was signed.
+	Key string `json:"key,omitzero"`
+
+	// Salvaged: frames were lost, and a position without one is no damage.
+	Salvaged bool `json:"salvaged,omitzero"`
+
+	// Accepted is the incarnation up to which a rollback was accepted: what was
+	// signed under it, or under one before, binds the store no more.
+	Accepted uint64 `json:"accepted,omitzero"`
 }
 
-// Init creates an empty store at dir, which must not exist or be empty. The
-// directory is built under a temporary name, synced and renamed, so that a
-// crash never leaves half a store at dir. Errors: ErrExists.
+// Init is InitWith without options.
 func Init(ctx context.Context, dir string) (Identity, error) {
+	return InitWith(ctx, dir, InitOptions{})
+}
+
+// InitOptions say how a store begins.
+type InitOptions struct {
+	// KeyFile is where the signing key is or is to be, outside of the store. It
+	// is made if it is not there. "": KEY in the store.
+	KeyFile string
+}
+
+// InitWith creates an empty store at dir, which must not exist or be empty,
+// with a key and a signed checkpoint of the empty journal. The directory is
+// built under a temporary name, synced and renamed, so that a crash never leaves
+// half a store at dir. Errors: ErrExists, ErrInvalid (the key file).
+func InitWith(ctx context.Context, dir string, o InitOptions) (Identity, error) {
 	id := Identity{Format: FormatVersion, Incarnation: 1, Created: time.Now().UTC().Truncate(time.Second)}
 	var err error
 	if id.Store, err = uuid.NewRandom(); err != nil {
 		return id, err
 	}
-	err = publishDir(ctx, dir, "new", nil, func(tmp string) error { return fillStore(tmp, id, journalPageSize) })
+	err = publishDir(ctx, dir, "new", nil, func(tmp string) error {
+		path := o.KeyFile
+		if path == "" {
+			path = filepath.Join(tmp, keyFile)
+		}
+		key, err := openSignKey(path, id.Store)
+		if err != nil {
+			return fmt.Errorf("signing key: %w", err)
+		}
+		id.Key = key.verifier
+		first, err := firstCheckpoint(key, id)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fillStore(tmp, id, journalPageSize), writeSynced(filepath.Join(tmp, checkpointFile), first.Note))
+	})
 	return id, err
 }
 
@@ -164,8 +203,10 @@ func writableIdentity(dir string) (Identity, error) {
 	return id, err
 }
 
-// checkIdentity compares IDENTITY with the copy inside store.db.
-func (j *journal) checkIdentity(id Identity) error {
+// checkIdentity compares IDENTITY with the copy inside store.db, and returns
+// the one that counts: a change is written into store.db first, so IDENTITY may
+// be one change behind.
+func (j *journal) checkIdentity(id Identity) (Identity, error) {
 	var raw []byte
 	if err := j.view(func(tx *bolt.Tx) error {
 		b := tx.Bucket(bucketMeta)
@@ -175,19 +216,22 @@ func (j *journal) checkIdentity(id Identity) error {
 		raw = bytes.Clone(b.Get(keyIdentity))
 		return nil
 	}); err != nil {
-		return err
+		return id, err
 	}
 	var inside Identity
 	if err := json.Unmarshal(raw, &inside); err != nil {
-		return &CorruptError{Reason: fmt.Sprintf("store.db: identity: %v", err)}
+		return id, &CorruptError{Reason: fmt.Sprintf("store.db: identity: %v", err)}
 	}
-	if inside.Store != id.Store || inside.Incarnation != id.Incarnation {
-		return &CorruptError{Reason: fmt.Sprintf("store.db belongs to store %s incarnation %d, IDENTITY says %s incarnation %d", inside.Store, inside.Incarnation, id.Store, id.Incarnation)}
+	accepted := inside.Store == id.Store && inside.Accepted == id.Incarnation && inside.Incarnation > id.Incarnation
+	switch {
+	case inside.Store != id.Store || inside.Incarnation != id.Incarnation && !accepted:
+		return id, &CorruptError{Reason: fmt.Sprintf("store.db belongs to store %s incarnation %d, IDENTITY says %s incarnation %d", inside.Store, inside.Incarnation, id.Store, id.Incarnation)}
+	case inside.Backup != id.Backup:
+		return id, &CorruptError{Reason: fmt.Sprintf("store.db says that it is a backup: %t, IDENTITY says %t", inside.Backup, id.Backup)}
+	case inside.Key != id.Key && id.Key != "":
+		return id, &CorruptError{Reason: fmt.Sprintf("store.db says that the store signs with %q, IDENTITY says %q", inside.Key, id.Key)}
 	}
-	if inside.Backup != id.Backup {
-		return &CorruptError{Reason: fmt.Sprintf("store.db says that it is a backup: %t, IDENTITY says %t", inside.Backup, id.Backup)}
-	}
-	return nil
+	return inside, nil
 }
 
 func writeSynced(path string, b []byte) error {
@@ -205,4 +249,34 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// replaceSynced gives a file another content at once: a crash leaves the old
+// one or the new one.
+func replaceSynced(path string, b []byte) error {
+	tmp := path + ".new"
+	if err := errors.Join(freshFile(tmp), writeSynced(tmp, b)); err != nil {
+		return errors.Join(err, freshFile(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return errors.Join(err, freshFile(tmp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// replaceIdentity changes who the store is, inside store.db first. A crash in
+// between is mended by the next open for writing.
+func (s *Store) replaceIdentity(id Identity) error {
+	raw, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	if _, err := s.journal.write(func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyIdentity, raw) }); err != nil {
+		return err
+	}
+	if err := replaceSynced(filepath.Join(s.dir, identityFile), append(raw, '\n')); err != nil {
+		return err
+	}
+	s.identity = id
+	return nil
 }

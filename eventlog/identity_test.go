@@ -222,7 +222,7 @@ func TestPermissions(t *testing.T) {
 		names = append(names, d.Name())
 		return nil
 	}))
-	require.Equal(t, "new store IDENTITY LOCK index.db store.db", strings.Join(names, " "))
+	require.Equal(t, "new store CHECKPOINT IDENTITY KEY LOCK index.db store.db", strings.Join(names, " "))
 }
 
 // TestCase34_ReadingAStoreThatCannotBeWritten: mode 0400 in a directory of 0500,

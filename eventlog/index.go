@@ -47,10 +47,11 @@ var (
 	bucketPos   = []byte("positions")
 	bucketNames = []byte("names")
 	bucketLinks = []byte("links")
+	bucketTree  = []byte("tree") // level u8 | n u64be -> inner node of the tree
 	bucketMeta  = []byte("meta")
 	keyCover    = []byte("cover")
 
-	indexBuckets = [4][]byte{bucketRows, bucketPos, bucketNames, bucketLinks}
+	indexBuckets = [5][]byte{bucketRows, bucketPos, bucketNames, bucketLinks, bucketTree}
 )
 
 // errIndex marks damage of the index, which is disposable, apart from damage
@@ -70,10 +71,11 @@ type cover struct {
 	Incarnation uint64
 	Fold        int
 	Next        uint64 // positions below are covered
-	Last        Hash   // leaf of the last covered frame, see fingerprint
+	Last        Hash   // leaf of the last covered position, zero if it can't be read
 	Totals      Totals
 	Lost        []uint64
-	Counts      [4]uint64 // rows by bucket, in the order of indexBuckets
+	Counts      [5]uint64 // rows by bucket, in the order of indexBuckets
+	Edge        []Hash    // of the tree over them, see treeEdge
 }
 
 func openIndex(dir string, readOnly bool) (*index, error) {

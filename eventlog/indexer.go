@@ -3,6 +3,8 @@ package eventlog
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,15 +130,19 @@ func (s *state) flush(store *Store) error {
 	}
 	cut := newChanges()
 	cut.absorb(s.over)
+	nodes := maps.Clone(s.nodes)
 	c := cover{Store: store.identity.Store, Incarnation: store.identity.Incarnation, Fold: foldVersion, Next: s.next, Totals: s.totals, Lost: s.lost}
+	if s.tree.err == nil {
+		c.Edge = slices.Clone(s.tree.nodes)
+	}
 	bytes := s.bytes
 	s.mu.Unlock()
 
 	var err error
-	if c.Last, err = store.journal.fingerprint(c.Next); err != nil {
-		return err
+	if c.Last, err = store.lastLeaf(c.Next); err != nil && !errors.Is(err, ErrCorrupt) {
+		return err // damage below is a zero, which no later open takes for a leaf
 	}
-	if err := s.index.flush(cut, c); errors.Is(err, ErrCorrupt) {
+	if err := s.index.flush(cut, nodes, c); errors.Is(err, ErrCorrupt) {
 		return fmt.Errorf("%w: %w", errIndex, err)
 	} else if err != nil {
 		return fmt.Errorf("index: %w", err)
@@ -172,6 +178,9 @@ func (s *state) flush(store *Store) error {
 		if s.over.links[k] == v {
 			delete(s.over.links, k)
 		}
+	}
+	for k := range nodes {
+		delete(s.nodes, k)
 	}
 	return nil
 }

@@ -123,8 +123,9 @@ func (ix *index) frames(session uuid.UUID, total, seq uint64, limit int) (out []
 	return out, err
 }
 
-// flush writes a consistent cut of the overlay and what it covers.
-func (ix *index) flush(cut *changes, c cover) error {
+// flush writes a consistent cut of the overlay, the nodes that the tree grew,
+// and what both cover.
+func (ix *index) flush(cut *changes, nodes map[treeNode]Hash, c cover) error {
 	return ix.guard.update(ix.db, "index", func(tx *bolt.Tx) error {
 		was, _, err := readCover(tx)
 		if err != nil {
@@ -139,7 +140,7 @@ func (ix *index) flush(cut *changes, c cover) error {
 			}
 			w[i] = indexWriter{b, &c.Counts[i]}
 		}
-		rows, pos, names, links := w[0], w[1], w[2], w[3]
+		rows, pos, names, links, tree := w[0], w[1], w[2], w[3], w[4]
 		if err := dropSessions(rows, pos, names, cut.gone); err != nil {
 			return err
 		}
@@ -165,6 +166,12 @@ func (ix *index) flush(cut *changes, c cover) error {
 		for k, l := range cut.links {
 			key := linkRow(k)
 			if err := links.put(key, seal(key, appendUvarint(nil, l.Consumed))); err != nil {
+				return err
+			}
+		}
+		for n, h := range nodes {
+			key := n.key()
+			if err := tree.put(key, seal(key, slices.Clone(h[:]))); err != nil {
 				return err
 			}
 		}

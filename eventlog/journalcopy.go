@@ -50,12 +50,13 @@ type Copied struct {
 // copying is one run of the operation.
 type copying struct {
 	src      *journal
-	end      uint64   // positions below are copied
-	static   bool     // nobody writes the source
-	identity Identity // of the copy
-	minted   bool     // it is another one than the source's
-	path     string   // of the copy; what an interrupted run left there is replaced
-	pageSize int      // bytes
+	end      uint64      // positions below are copied
+	static   bool        // nobody writes the source
+	identity Identity    // of the copy
+	minted   bool        // it is another one than the source's
+	signed   *Checkpoint // that the source is held to; nil: none
+	path     string      // of the copy; what an interrupted run left there is replaced
+	pageSize int         // bytes
 	progress func(done, of int)
 	at       steps
 }
@@ -133,7 +134,7 @@ func (c *copying) write(ctx context.Context) (Copied, error) {
 // fill copies page by page and ends with what makes the file a journal: its
 // sequence and its identity. Without them a cut off copy belongs to no store.
 func (c *copying) fill(ctx context.Context, db *bolt.DB) (Copied, *tally, error) {
-	sum, proof := newTally(), newProof()
+	sum, proof := newTally(), newProof(c.signed)
 	scan := journalScan{j: c.src, end: c.end, static: c.static}
 	unsynced := 0
 	for {
@@ -153,7 +154,7 @@ func (c *copying) fill(ctx context.Context, db *bolt.DB) (Copied, *tally, error)
 			case inJournal:
 				err = proof.frame(binary.BigEndian.Uint64(r.key), r.value)
 			case inTombstones:
-				proof.tombstone()
+				err = proof.tombstone(binary.BigEndian.Uint64(r.key), r.value)
 			case inContents:
 				err = proof.chunkAt(r.key, r.value)
 			}
@@ -262,7 +263,7 @@ func (c *copying) compare(ctx context.Context, want *tally) error {
 		return err
 	}
 	defer j.close()
-	if err := j.checkIdentity(c.identity); err != nil {
+	if _, err := j.checkIdentity(c.identity); err != nil {
 		return err
 	}
 	switch next, sequence, err := j.ends(); {

@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +22,10 @@ const maxLost = 1024
 // answers.
 func (s *Store) loadState(ctx context.Context, next uint64) error {
 	ix, c, why := s.usableIndex(next)
+	if re := (*RollbackError)(nil); errors.As(why, &re) {
+		ix.close()
+		return s.withoutIndex(ctx, next, re)
+	}
 	if s.opts.fresh && why == nil {
 		why = os.ErrNotExist
 	}
@@ -53,7 +56,24 @@ func (s *Store) loadState(ctx context.Context, next uint64) error {
 }
 
 func (s *Store) startState(ix *index, c cover) {
-	s.st = &state{over: newChanges(), index: ix, next: c.Next, covered: c.Next, totals: c.Totals, lost: c.Lost}
+	s.st = &state{over: newChanges(), index: ix, next: c.Next, covered: c.Next, totals: c.Totals, lost: c.Lost,
+		tree: restoredEdge(c.Next, c.Edge), nodes: map[treeNode]Hash{}}
+}
+
+// withoutIndex goes on without an index that knows more of the journal than
+// there is. It stays where it is: it is evidence. Only who accepts the loss may
+// write then.
+func (s *Store) withoutIndex(ctx context.Context, next uint64, re *RollbackError) error {
+	if !s.opts.ReadOnly && !s.opts.accept {
+		return re
+	}
+	s.startState(nil, cover{})
+	if err := s.catchUp(ctx, next); err != nil {
+		return err
+	}
+	s.st.covered, s.st.bytes = next, 0 // there is none to catch up
+	s.rolledBack(re)
+	return nil
 }
 
 func removeIndex(dir string) error {
@@ -82,12 +102,14 @@ func (s *Store) usableIndex(next uint64) (*index, cover, error) {
 		return ix, c, ix.sound() // new: nothing was flushed into it yet
 	case c.Store != s.identity.Store || c.Incarnation != s.identity.Incarnation:
 		return ix, c, fmt.Errorf("it belongs to store %s incarnation %d", c.Store, c.Incarnation)
+	case c.Next > next && s.journal.oneMeta: // which hides the last commit, and is said elsewhere
+		return ix, c, fmt.Errorf("it is ahead: it covers %d frames, the journal has %d", c.Next, next)
+	case c.Next > next:
+		return ix, c, s.indexAhead(&c, next)
 	case c.Fold != foldVersion:
 		return ix, c, fmt.Errorf("its fold is version %d, want %d", c.Fold, foldVersion)
-	case c.Next > next:
-		return ix, c, fmt.Errorf("it is ahead: it covers %d frames, the journal has %d", c.Next, next)
 	}
-	last, err := s.journal.fingerprint(c.Next)
+	last, err := s.lastLeaf(c.Next)
 	if err == nil && last != c.Last {
 		err = fmt.Errorf("the frame at position %d is another one", c.Next-1)
 	}
@@ -100,38 +122,19 @@ func (s *Store) usableIndex(next uint64) (*index, cover, error) {
 	return ix, c, ix.sound()
 }
 
-// fingerprint identifies the last frame below next by its leaf of the tree,
-// which stays what it was when the frame is purged.
-func (j *journal) fingerprint(next uint64) (h Hash, err error) {
-	if next == 0 {
-		return h, nil
-	}
-	err = j.view(func(tx *bolt.Tx) error {
-		if v := tx.Bucket(bucketTombstones).Get(positionKey(next - 1)); len(v) == len(h) {
-			copy(h[:], v)
-			return nil
-		}
-		v := tx.Bucket(bucketJournal).Get(positionKey(next - 1))
-		if h, err = leafOf(v); err != nil {
-			h = sha256.Sum256(v) // damaged: it is at least the same as it was
-		}
-		return nil
-	})
-	return h, err
-}
-
 // catchUpPage is how many frames are folded before they are published.
 const catchUpPage = 2048
 
 // catchUp folds the frames from the index's coverage to next.
 func (s *Store) catchUp(ctx context.Context, next uint64) error {
-	group, totals, bytes := newChanges(), s.st.totals, uint64(0)
+	group, tree, totals, bytes := newChanges(), s.st.grow(), s.st.totals, uint64(0)
 	o := scanOptions{from: s.st.next, to: next, workers: runtime.GOMAXPROCS(0)}
 	if next-o.from <= catchUpPage {
 		o.workers = 1
 	}
 	return s.scan(ctx, o, func(p *scanned) error {
 		bytes += p.size
+		tree.note(p.leaf, p.leafErr)
 		var err error
 		switch {
 		case p.purged:
@@ -144,8 +147,8 @@ func (s *Store) catchUp(ctx context.Context, next uint64) error {
 		if err != nil || end < next && end-s.st.next < catchUpPage {
 			return err
 		}
-		s.st.apply(group, end, bytes, totals)
-		group, bytes = newChanges(), 0
+		s.st.apply(group, tree, end, bytes, totals)
+		group, tree, bytes = newChanges(), s.st.grow(), 0
 		if frames, size := s.st.lag(); !s.opts.ReadOnly && (frames >= maxLagFrames || size >= maxLagBytes) {
 			if err := s.st.flush(s); errors.Is(err, errIndex) {
 				return err
@@ -301,6 +304,9 @@ func guessFrame(raw []byte) (f frame, ok bool) {
 
 // whole is nil if no frame was lost without a trace of its session.
 func (s *state) whole() error {
+	if s.rolledBack != nil {
+		return s.rolledBack
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.unsure != "" {
@@ -312,8 +318,18 @@ func (s *state) whole() error {
 	return nil
 }
 
-// doubt reports whether a frame was lost that could have been the session's newest.
+// doubt reports whether anything is missing that could have been the session's
+// newest: then what it may do is not known.
 func (s *state) doubt(row *Row) error {
+	if s.rolledBack != nil {
+		return s.rolledBack
+	}
+	return s.loss(row)
+}
+
+// loss reports whether a frame was lost that could have been the session's
+// newest.
+func (s *state) loss(row *Row) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.unsure != "" {

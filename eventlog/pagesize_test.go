@@ -24,6 +24,7 @@ func newStoreOfPages(t testing.TB, pageSize int) *testStore {
 	dir := filepath.Join(t.TempDir(), "store")
 	id, err := Init(ctx, dir)
 	require.NoError(t, err)
+	id.Key = "" // as before there were signatures
 	for _, name := range filesOf(t, dir) {
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}

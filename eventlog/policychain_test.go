@@ -121,6 +121,7 @@ func TestSkippedPolicyEvent(t *testing.T) {
 		return appendFrame(nil, &f)
 	})
 	require.NoError(t, removeIndex(ts.dir))
+	unsign(t, ts.dir)
 	ts.open(Options{ReadOnly: true})
 	_, _, err := ts.Policy(ctx, id, 0)
 	require.ErrorIs(t, err, ErrPolicyUnreadable)

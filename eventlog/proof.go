@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -21,6 +22,8 @@ import (
 // Memory grows with the number of sessions, about 150 bytes each.
 type proof struct {
 	totals   Copied
+	signed   *Checkpoint // what must be continued, nil: nothing
+	tree     treeEdge
 	sessions map[uuid.UUID]*proven
 	left     uint64       // frames that the open unit still needs
 	gaps     uint64       // tombstones so far
@@ -51,7 +54,22 @@ type dueContent struct {
 	commitment Hash
 }
 
-func newProof() *proof { return &proof{sessions: map[uuid.UUID]*proven{}} }
+func newProof(signed *Checkpoint) *proof {
+	return &proof{signed: signed, sessions: map[uuid.UUID]*proven{}}
+}
+
+// grow adds a leaf and compares the tree with what was signed, where it has that
+// size.
+func (p *proof) grow(leaf Hash) error {
+	p.tree.add(leaf, nil)
+	if p.signed == nil || p.tree.size != p.signed.Size {
+		return nil
+	}
+	if root, err := p.tree.root(); err != nil || root != p.signed.Root {
+		return errors.Join(err, &RollbackError{Evidence: RolledBackDiffers, Origin: p.signed.Origin, Size: p.signed.Size, Root: p.signed.Root, Found: p.tree.size})
+	}
+	return nil
+}
 
 func (d *dueContent) damaged(format string, args ...any) error {
 	return &CorruptError{Session: d.session, Seq: d.seq, Position: d.position, HasPosition: true, Type: d.typ, Reason: "content: " + fmt.Sprintf(format, args...)}
@@ -59,10 +77,15 @@ func (d *dueContent) damaged(format string, args ...any) error {
 
 // tombstone notes a purged frame. Which session lost it is not known, so a log
 // that goes on behind it is taken up where it goes on.
-func (p *proof) tombstone() {
+func (p *proof) tombstone(position uint64, value []byte) error {
 	p.gaps++
 	p.gap = true
 	p.totals.Tombstones++
+	leaf, err := purgedLeaf(position, value)
+	if err != nil {
+		return err
+	}
+	return p.grow(leaf)
 }
 
 // frame checks the frame at a position.
@@ -74,7 +97,7 @@ func (p *proof) frame(position uint64, raw []byte) error {
 		p.gaps++
 		p.gap = true
 		p.totals.Lost++
-		return nil
+		return p.grow(lostLeaf(position))
 	}
 	r, err := newFrameReader(raw)
 	if err != nil {
@@ -119,7 +142,7 @@ func (p *proof) frame(position uint64, raw []byte) error {
 	}
 	p.totals.Frames++
 	p.totals.Events += r.count
-	return nil
+	return p.grow(leafHash(r.session, r.first, uint32(r.count), hash))
 }
 
 // chunkAt checks one stored chunk.
@@ -187,6 +210,9 @@ func (p *proof) settled() error {
 func (p *proof) end(next uint64) error {
 	if p.left > 0 && !p.gap {
 		return corruptf(next, "the journal ends inside a unit: %d frames are missing", p.left)
+	}
+	if p.signed != nil && p.signed.Size > next {
+		return &RollbackError{Evidence: RolledBackSmaller, Origin: p.signed.Origin, Size: p.signed.Size, Root: p.signed.Root, Found: next}
 	}
 	return nil
 }

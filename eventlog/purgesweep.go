@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -176,7 +175,7 @@ func (j *journal) condemnedFrames(from uint64, ids map[uuid.UUID]bool, due *eras
 			if f, ok := guessFrame(v); !ok || !ids[f.session] {
 				continue
 			}
-			if leaf, err := leafOf(bytes.Clone(v)); err == nil {
+			if leaf, _, err := frameLeaf(v, nil); err == nil {
 				due.frames = append(due.frames, purgedFrame{next - 1, leaf})
 			}
 		}

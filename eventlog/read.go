@@ -158,7 +158,7 @@ func (s *Store) scanSession(ctx context.Context, session uuid.UUID) (*entry, err
 		if err := bare.foldPosition(tx, group, position, raw, new(Totals)); err != nil {
 			return err
 		}
-		bare.st.apply(group, position+1, 0, Totals{})
+		bare.st.apply(group, nil, position+1, 0, Totals{})
 		return nil
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *Store) replay(ctx context.Context, session uuid.UUID, contents, borrowe
 	if err != nil {
 		return err
 	}
-	if err := s.st.doubt(&e.row); err != nil {
+	if err := s.st.loss(&e.row); err != nil {
 		return err
 	}
 	r := logReader{s: s, e: e, reuse: borrowed, lookup: replayFrames, ahead: s.journal.readAhead(), contents: contentReader{ahead: s.journal.readAhead()}}

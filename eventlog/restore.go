@@ -11,6 +11,7 @@ import (
 // RestoreOptions says how a restore reports itself.
 type RestoreOptions struct {
 	Progress func(done, of int) // positions; called now and then, may be nil
+	KeyFile  string             // the new store's signing key, outside of it; made if it is not there. "": a new KEY in it
 
 	at steps
 }
@@ -27,8 +28,9 @@ type Restored struct {
 // Restore makes a store at dir from a backup. dir must not exist or be empty:
 // nothing is ever overwritten. The store's id, its logs and all their hashes
 // stay; the incarnation is a new one, greater than the backup's and not the same
-// for two restores of one backup, since each goes on by itself. Activations that
-// were open read as interrupted.
+// for two restores of one backup, since each goes on by itself. So is the origin
+// of its checkpoints, and the key. Activations that were open read as
+// interrupted. The backup is held to the checkpoint that it carries.
 //
 // Every frame and content is proven on the way and any damage refuses the
 // restore with its place. The store is built under a temporary name with its
@@ -67,8 +69,12 @@ func Restore(ctx context.Context, backup, dir string, o RestoreOptions) (out Res
 	}
 	defer j.close()
 	out.Identity = out.From
-	out.Identity.Backup = false
+	out.Identity.Backup, out.Identity.Key = false, "" // it gets its own
 	out.Identity.Incarnation = nextIncarnation(out.From.Incarnation)
+	signed, ok, re := heldTo(backup, out.From)
+	if re != nil {
+		return out, re
+	}
 	pages, free, err := j.usage()
 	if err != nil {
 		return out, err
@@ -79,6 +85,9 @@ func Restore(ctx context.Context, backup, dir string, o RestoreOptions) (out Res
 		}
 		c := copying{src: j, end: end, static: true, identity: out.Identity, minted: true, path: filepath.Join(tmp, journalFile),
 			pageSize: journalPageSize, progress: o.Progress, at: o.at}
+		if ok {
+			c.signed = &signed
+		}
 		var err error
 		if out.Copied, err = c.run(ctx); err != nil {
 			return err
@@ -86,7 +95,10 @@ func Restore(ctx context.Context, backup, dir string, o RestoreOptions) (out Res
 		if err := nameStore(tmp, out.Identity); err != nil {
 			return err
 		}
-		_, err = Reindex(ctx, tmp, Options{}) // which also shows that it opens for writing
+		if _, err := Reindex(ctx, tmp, Options{KeyFile: o.KeyFile}); err != nil { // which also signs it, and shows that it opens for writing
+			return err
+		}
+		out.Identity, err = readIdentity(tmp)
 		return err
 	})
 	if err != nil {

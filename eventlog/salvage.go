@@ -222,7 +222,7 @@ func (s *salvager) run(f io.ReaderAt, size int64) (*SalvageReport, error) {
 	if s.opts.DryRun {
 		return s.report, s.ctx.Err()
 	}
-	id.Incarnation, id.Backup = s.report.Incarnation, false
+	id.Incarnation, id.Backup, id.Key, id.Salvaged = s.report.Incarnation, false, "", true
 	id.Created = time.Now().UTC().Truncate(time.Second)
 	if err := s.write(id); err != nil {
 		if noSpace(err) {

@@ -42,7 +42,7 @@ func (s *salvager) nameByIndex(lost []LostPositions) error {
 		if err != nil {
 			return err
 		}
-		if leaf, err := leafOf(raw); err != nil || leaf != c.Last {
+		if leaf, _, err := frameLeaf(raw, nil); err != nil || leaf != c.Last {
 			return nil
 		}
 	}

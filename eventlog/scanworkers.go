@@ -31,6 +31,8 @@ type scanned struct {
 	guess    frame   // of a damaged one: what it may have been
 	guessed  bool
 	mark     bool   // it is salvage's mark of a lost frame
+	leaf     Hash   // in the tree
+	leafErr  error  // why nothing says what it is
 	size     uint64 // of the frame, bytes
 	contents uint64 // of its contents that were read, bytes as stored
 }
@@ -67,6 +69,7 @@ func (b *scanBlock) reset() {
 // scanner decodes ranges of positions; each worker has one.
 type scanner struct {
 	j        *journal
+	salvaged bool // a hole is a stated loss
 	o        *scanOptions
 	ahead    *readAhead
 	dec      decoder
@@ -120,6 +123,7 @@ func (s *scanner) position(tx *bolt.Tx, b *scanBlock, position uint64, raw []byt
 	if !p.stored {
 		tombstone, err := getCopy(tx.Bucket(bucketTombstones), positionKey(position))
 		p.purged = err == nil && tombstone != nil
+		p.leaf, s.dec.scratch, p.leafErr = leafOf(tx, position, nil, s.salvaged, s.dec.scratch)
 		b.frames = append(b.frames, p)
 		return
 	}
@@ -134,11 +138,16 @@ func (s *scanner) position(tx *bolt.Tx, b *scanBlock, position uint64, raw []byt
 		if b.events, p.err = s.dec.events(b.events, &p.frame, position); p.err == nil {
 			p.events = b.events[before:]
 			p.contents = s.read(&p, &b.mem)
+			p.leaf = leafHash(p.frame.session, p.frame.first, uint32(p.frame.count), p.events[len(p.events)-1].Hash)
 		}
 	}
 	if p.err != nil {
 		p.guess, p.guessed = guessFrame(raw)
-		p.mark = isMark(raw)
+		if p.mark = isMark(raw); p.mark {
+			p.leaf = lostLeaf(position)
+		} else {
+			p.leafErr = corruptf(position, "%v", p.err)
+		}
 	}
 	b.frames = append(b.frames, p)
 }
@@ -175,7 +184,7 @@ func (s *Store) scan(ctx context.Context, o scanOptions, fn func(*scanned) error
 	}
 	ahead, contentsAhead := s.journal.readAhead(), s.journal.readAhead()
 	worker := func() *scanner {
-		return &scanner{j: s.journal, o: &o, ahead: ahead, contents: contentReader{ahead: contentsAhead}}
+		return &scanner{j: s.journal, salvaged: s.identity.Salvaged, o: &o, ahead: ahead, contents: contentReader{ahead: contentsAhead}}
 	}
 	if o.workers <= 1 {
 		return worker().run(ctx, o.from, o.to, new(scanBlock), func(b *scanBlock) (*scanBlock, error) { return b, consume(b) })

@@ -145,7 +145,7 @@ func replayByKey(s *Store, session uuid.UUID, fn func(*Event) error) error {
 	if err != nil {
 		return err
 	}
-	if err := s.st.doubt(&e.row); err != nil {
+	if err := s.st.loss(&e.row); err != nil {
 		return err
 	}
 	list, err := s.st.frames(e, 1, int(e.row.Frames)+1)

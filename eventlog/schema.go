@@ -82,6 +82,8 @@ var coreTypes = map[string]typeSpec{
 		"deny_paths": req(aList), "by": req(aCode)}},
 	TypeStoreImported: {version: 1, strict: true, fields: map[string]fieldSpec{"session": req(anID), "store": opt(anID), "head": req(anInt), "hash": req(aHash),
 		"tree_size": opt(anInt), "tree_root": opt(aHash), "status": req(aCode), "by": req(aCode)}},
+	TypeStoreRollbackAccepted: {version: 1, strict: true, fields: map[string]fieldSpec{"evidence": req(aCode), "origin": req(aCode), "size": req(anInt),
+		"root": opt(aHash), "found": req(anInt), "found_root": opt(aHash), "new_origin": req(aCode), "by": req(aCode)}},
 	TypePolicyNarrowed: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"ceiling": req(aMap), "by": req(aCode)}},
 	TypeSandboxMode: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{
 		"mode": req(aCode), "writable_roots": opt(aList), "network": opt(aBool), "exclude_tmpdir_env_var": opt(aBool), "exclude_slash_tmp": opt(aBool),

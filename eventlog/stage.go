@@ -42,10 +42,10 @@ func newStage(s *Store, flight *group) *stage {
 func (st *stage) begin(flight *group) {
 	st.flight, st.ids = flight, map[uuid.UUID]*stagedIDs{}
 	if flight != nil {
-		st.group = newGroup(flight.next, flight.totals)
+		st.group = newGroup(flight.next, flight.totals, &treeGrowth{edge: flight.tree.edge.clone()})
 	} else {
 		st.s.st.mu.RLock()
-		st.group = newGroup(st.s.st.next, st.s.st.totals)
+		st.group = newGroup(st.s.st.next, st.s.st.totals, st.s.st.grow())
 		st.s.st.mu.RUnlock()
 	}
 	st.next = st.group.first

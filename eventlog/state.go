@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/google/uuid"
@@ -68,6 +69,10 @@ type state struct {
 	totals  Totals
 	lost    []uint64 // positions of frames that no session could be found for
 	unsure  string   // why any session may have lost its newest events, "" if none
+
+	tree       treeEdge          // over the positions below next
+	nodes      map[treeNode]Hash // of the tree, that the index does not have
+	rolledBack *RollbackError    // the store is not what it was: it is read, and grants nothing
 }
 
 // Totals counts the store.
@@ -157,11 +162,19 @@ func (s *state) frames(e *entry, seq uint64, limit int) ([]framePos, error) {
 	return out, nil
 }
 
-// apply publishes a durable group.
-func (s *state) apply(c *changes, next, bytes uint64, totals Totals) {
+// grow begins what a group adds to the tree. Only the one writer calls it.
+func (s *state) grow() *treeGrowth { return &treeGrowth{edge: s.tree.clone()} }
+
+// apply publishes a durable group; tree has a leaf more for each of its
+// positions, and is nil in a fold that needs no tree.
+func (s *state) apply(c *changes, tree *treeGrowth, next, bytes uint64, totals Totals) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over.absorb(c)
+	if tree != nil {
+		s.tree = tree.edge
+		maps.Copy(s.nodes, tree.nodes)
+	}
 	s.next = next
 	s.bytes += bytes
 	s.totals = totals

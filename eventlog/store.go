@@ -24,8 +24,17 @@ type Options struct {
 	Clock    func() time.Time // nil: time.Now. A claim in events, never order
 	Command  string           // named to processes that find the store locked
 
+	// KeyFile is the signing key of a store that does not have it in its
+	// directory. A store that has no key yet gets this one; it is made if it is
+	// not there.
+	KeyFile string
+
 	fresh      bool   // do not use the index that is there
-	groupBytes uint64 // bytes after which a transaction is closed; 0: groupBytes
+	signFrames uint64 // see checkpointer; 0: signFrames
+
+	accept      bool   // go on although the store was rolled back, and sign nothing
+	incarnation uint64 // which it gets, now that this was accepted; 0: its own
+	groupBytes  uint64 // bytes after which a transaction is closed; 0: groupBytes
 }
 
 // Store is an open store. All methods may be called concurrently.
@@ -52,6 +61,9 @@ type Store struct {
 	erasing       sync.RWMutex // held while a group that erases is committed and published
 	purges        sync.Mutex   // one purge at a time
 	indexer       *indexer
+	signing       *checkpointer
+	key           *signKey // nil: nothing is signed
+	evidence      *RollbackError
 	closeOnce     sync.Once
 	closeErr      error
 }
@@ -101,6 +113,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		s.queue = make(chan *unit, queueLen)
 		s.committerDone = make(chan struct{})
 		s.indexer = startIndexer(s)
+		s.signing.start()
 		go s.runCommitter()
 	}
 	return s, nil
@@ -119,9 +132,21 @@ func (s *Store) load(ctx context.Context) (err error) {
 	if s.journal, err = openJournal(ctx, s.dir, s.opts.ReadOnly, s.opts.MaxSize); err != nil {
 		return err
 	}
-	if err := s.journal.checkIdentity(s.identity); err != nil {
+	inside, err := s.journal.checkIdentity(s.identity)
+	if err != nil {
 		return err
 	}
+	if s.opts.incarnation != 0 {
+		if inside, err = s.changeOrigin(inside); err != nil {
+			return err
+		}
+	}
+	if was := s.identity; !s.opts.ReadOnly && (was.Incarnation != inside.Incarnation || was.Key != inside.Key) {
+		if err := s.replaceIdentity(inside); err != nil {
+			return err
+		}
+	}
+	s.identity = inside
 	next, unsure, err := s.journalEnd()
 	if err != nil {
 		return err
@@ -141,7 +166,10 @@ func (s *Store) load(ctx context.Context) (err error) {
 		return err
 	}
 	s.st.unsure = unsure
-	return nil
+	if err := s.heldToCheckpoint(ctx); err != nil || s.opts.ReadOnly {
+		return err
+	}
+	return s.loadKey()
 }
 
 // maxSearched bounds how many positions past the last frame a reader looks for
@@ -215,10 +243,11 @@ func (s *Store) stop(err error) { s.stopped.CompareAndSwap(nil, &err) }
 func (s *Store) published() {
 	s.changed.wake()
 	s.indexer.poke()
+	s.signing.poke()
 }
 
-// Close commits and answers what is queued, brings the index up to date and
-// gives the store back. Calls after it fail with ErrStoreClosed. Closing twice
+// Close commits and answers what is queued, brings the index up to date, signs
+// a checkpoint if anything is new, and gives the store back. Calls after it fail with ErrStoreClosed. Closing twice
 // is one close.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
@@ -228,11 +257,11 @@ func (s *Store) Close() error {
 			close(s.queue)
 			s.submitMu.Unlock()
 			<-s.committerDone
-			s.closeErr = s.indexer.close()
+			s.closeErr = errors.Join(s.indexer.close(), s.signing.close())
 		}
 		s.changed.wake()
 		s.closeErr = errors.Join(s.closeErr, s.st.index.close(), s.journal.close())
-		if !s.opts.ReadOnly && s.st.index.damaged() != nil {
+		if !s.opts.ReadOnly && s.st.index != nil && s.st.index.damaged() != nil {
 			s.closeErr = errors.Join(s.closeErr, removeIndex(s.dir)) // the next open builds it anew
 		}
 		s.closeErr = errors.Join(s.closeErr, s.lock.release(!s.opts.ReadOnly))

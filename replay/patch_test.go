@@ -3,12 +3,18 @@ package replay_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"childlog/eventlog"
 )
 
 // patchLast rewrites the last frame of a session where it lies in store.db, of
@@ -61,6 +67,34 @@ func (f *fixture) rewrite(session uuid.UUID, patch func(frame []byte) bool) {
 	}
 	require.NotZero(f.t, patched, "no frame was found to patch")
 	require.NoError(f.t, os.WriteFile(path, file, 0o600))
+	f.resign()
+}
+
+// resign signs what the journal is now, as who has the key can: what is refused
+// then is refused for what the logs say. Damage has no tree, and stays unsigned.
+func (f *fixture) resign() {
+	f.t.Helper()
+	s, err := eventlog.Open(f.ctx, f.dir, eventlog.Options{ReadOnly: true})
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	stats, err := s.Stats()
+	require.NoError(f.t, err)
+	r, err := s.TreeHashes(f.ctx, stats.Frames)
+	require.NoError(f.t, err)
+	root, err := tlog.TreeHash(int64(stats.Frames), r)
+	if err != nil {
+		return
+	}
+	key, err := os.ReadFile(filepath.Join(f.dir, "KEY"))
+	require.NoError(f.t, err)
+	signer, err := note.NewSigner(strings.TrimSpace(string(key)))
+	require.NoError(f.t, err)
+	text := fmt.Sprintf("%s\n%d\n%s\n", s.Identity().Origin(), stats.Frames, root)
+	signed, err := note.Sign(&note.Note{Text: text}, signer)
+	require.NoError(f.t, err)
+	require.NoError(f.t, os.WriteFile(filepath.Join(f.dir, "CHECKPOINT"), signed, 0o600))
 }
 
 // dropIndex removes the derived index, as anybody may at any time.

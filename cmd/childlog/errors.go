@@ -42,6 +42,7 @@ type failure struct {
 var failures = []failure{
 	{eventlog.ErrOutcomeUnknown, "outcome_unknown", exitUnavailable, "it may or may not be written; repeat it with the same event ids or key: a retry gets the original result"},
 	{eventlog.ErrStaleCapture, "stale_capture", exitRefused, "the parent changed since it was captured; delegate again"},
+	{eventlog.ErrRollback, "rollback", exitCorrupt, "nothing was changed; look for the newer copy. `childlog verify` compares what is here, `childlog log` and `show` read it; `childlog accept-rollback` goes on with it as it is, which the log then says"},
 	{eventlog.ErrPolicyUnreadable, "policy_unreadable", exitCorrupt, "nothing may be granted from this log; `childlog verify` says what is wrong, `childlog log` shows what can be read"},
 	{eventlog.ErrLocked, "locked", exitUnavailable, "wait for it with --wait 10s, or end the process that holds the store"},
 	{eventlog.ErrNotFound, "not_found", exitNotFound, "`childlog ls` lists the sessions, `childlog log` the seqs of one; --store or CHILDLOG_STORE says which store is meant"},
@@ -63,8 +64,8 @@ var failures = []failure{
 	{eventlog.ErrSessionClosed, "session_closed", exitRefused, "a closed session stays closed; delegate again or begin a new root"},
 	{eventlog.ErrTooLarge, "too_large", exitUsage, "split it, or keep the large part elsewhere and append a reference"},
 	{eventlog.ErrStoreLost, "store_lost", exitCorrupt, "a part of the store is gone; nothing was changed: if store.db is left `childlog salvage --dry-run` says what can be saved, else restore a backup"},
-	{eventlog.ErrRollback, "rollback", exitCorrupt, "the store is older than it was; nothing was changed: look for the newer copy"},
 	{eventlog.ErrUnknownType, "unknown_type", exitCorrupt, "use the version of childlog, or of the harness, that knows this type"},
+	{eventlog.ErrUnverified, "unverified", exitCorrupt, "nothing was changed; compare the key with the one that was printed when the store was made"},
 	{eventlog.ErrNewerFormat, "newer_format", exitCorrupt, "nothing was changed; use a version of childlog that knows the format"},
 	{eventlog.ErrCorrupt, "corrupt", exitCorrupt, "nothing was changed; keep a copy: `childlog verify` lists all damage, `childlog salvage --dry-run` says what can be saved"},
 	{eventlog.ErrReadOnly, "read_only", exitUnavailable, "the store can't be written now; open it again, and look at its files and their permissions"},
