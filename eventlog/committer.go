@@ -237,6 +237,9 @@ func (s *Store) commit(g *group) bool {
 		switch kind, err = s.journal.write(g.write); kind {
 		case committed:
 			s.st.apply(g.changes, g.tree, g.next, g.lag, g.totals)
+			if len(g.erasing.contents)+len(g.erasing.condemn) > 0 {
+				s.indexer.due.Store(true) // the index holds labels: what was erased is to leave it too
+			}
 			s.published()
 		case unknown:
 			s.stop(fmt.Errorf("%w: the store must be reopened: an earlier append: %v", ErrReadOnly, err))

@@ -132,19 +132,20 @@ func Compact(ctx context.Context, dir string, o CompactOptions) (out Compacted, 
 		return out, err
 	}
 	if out.Erased+out.Tombstones > 0 {
-		err = compactIndex(dir)
+		err = compactIndex(dir, end)
 	}
 	return out, errors.Join(err, syncDir(dir))
 }
 
 // compactIndex drops the free pages of the index, in which a label or a
-// directory may lie that was erased. An index that can't be copied is removed:
+// directory may lie that was erased. An index that does not cover the journal to
+// its end may even hold them still; it is removed, as one is that can't be copied:
 // the next open builds it anew.
-func compactIndex(dir string) error {
+func compactIndex(dir string, end uint64) error {
 	path, tmp := filepath.Join(dir, indexFile), filepath.Join(dir, compactedIndex)
 	err := freshFile(tmp)
 	if err == nil {
-		err = protect("index", func() error { return copyIndex(path, tmp) })
+		err = protect("index", func() error { return copyIndex(path, tmp, end) })
 	}
 	if err == nil {
 		err = os.Rename(tmp, path)
@@ -155,7 +156,7 @@ func compactIndex(dir string) error {
 	return errors.Join(removeIndex(dir), freshFile(tmp))
 }
 
-func copyIndex(path, tmp string) (err error) {
+func copyIndex(path, tmp string, end uint64) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
@@ -167,6 +168,15 @@ func copyIndex(path, tmp string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	if err := src.View(func(tx *bolt.Tx) error {
+		c, _, err := readCover(tx)
+		if err == nil && c.Next != end {
+			err = fmt.Errorf("the index covers %d frames of %d", c.Next, end)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
 	dst, err := bolt.Open(tmp, 0o600, &bolt.Options{Timeout: time.Second, NoSync: true})
 	if err != nil {
 		return err

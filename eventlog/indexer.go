@@ -31,7 +31,7 @@ type indexer struct {
 	mu    sync.Mutex
 	moved *sync.Cond  // a flush ended
 	err   error       // the last flush failed; the index is behind, nothing else
-	due   atomic.Bool // somebody waits: flush, whatever the lag
+	due   atomic.Bool // somebody waits, or something was erased: flush, whatever the lag
 }
 
 func startIndexer(s *Store) *indexer {
@@ -90,11 +90,11 @@ func (x *indexer) flush() {
 	x.moved.Broadcast()
 }
 
-// close flushes what is worth it and ends the goroutine.
+// close flushes what is worth it, or was erased, and ends the goroutine.
 func (x *indexer) close() error {
 	close(x.quit)
 	<-x.done
-	if frames, _ := x.s.st.lag(); frames >= closeLagFrames {
+	if frames, _ := x.s.st.lag(); frames >= closeLagFrames || x.due.Load() {
 		return x.s.st.flush(x.s)
 	}
 	return nil
@@ -166,13 +166,15 @@ func (s *state) flush(store *Store) error {
 		now.pending, now.flushed = append([]framePos(nil), e.pending[n:]...), e.flushed+uint64(n)
 		s.over.rows[id] = &now
 	}
-	for k, v := range cut.names {
-		if s.over.names[k] == v {
-			delete(s.over.names, k)
-		}
-	}
 	for id := range cut.gone {
 		delete(s.over.gone, id)
+	}
+	for k, v := range cut.names {
+		// A key of a session that was purged meanwhile was stated again by its
+		// purge: the next flush drops the one that this one wrote.
+		if _, gone := s.over.gone[v]; s.over.names[k] == v && !gone {
+			delete(s.over.names, k)
+		}
 	}
 	for k, v := range cut.links {
 		if s.over.links[k] == v {

@@ -44,13 +44,12 @@ func (e *ChildrenError) Error() string {
 
 func (e *ChildrenError) Unwrap() error { return ErrConflict }
 
-// sweepFrames and sweepChunks bound what one commit of a purge removes: a
+// sweepFrames (a variable for tests) and sweepChunks bound what one commit of a purge removes: a
 // transaction holds the pages that it changes in memory, and other writers wait
 // for it.
-const (
-	sweepFrames = 1024
-	sweepChunks = 16 << 10
-)
+var sweepFrames = 1024
+
+const sweepChunks = 16 << 10
 
 // Purge removes a session, and with Subtree all below it, or nothing. What stays
 // is session/purged in the store's own session (ids, digests, who, when and

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -15,7 +16,7 @@ const retryWindow = 256
 
 // retried recognizes an append that was committed before: the same ids, types,
 // facts and contents at their place. Time and salt are ignored, since a retry
-// has others. It comes before every other check, so that a fenced writer's
+// has others, and a content that was redacted is taken for the one given. It comes before every other check, so that a fenced writer's
 // retry of what it had committed still gets its result.
 func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, found bool, err error) {
 	first, named := b.Expect.seq+1, false
@@ -91,10 +92,23 @@ func (st *stage) differs(p *pending, stored *seqEvent) string {
 		return ""
 	}
 	salt, err := st.salt(&stored.Event, stored.index)
+	if errors.Is(err, errContentMissing) && st.erased(&stored.Event) {
+		return "" // it was there once, and nothing can be compared with it any more
+	}
 	if err != nil || commit(salt, p.content) != stored.Commitment {
 		return "content"
 	}
 	return ""
+}
+
+// erased reports whether a content is missing because it was redacted.
+func (st *stage) erased(ev *Event) bool {
+	e, err := st.lookup(ev.Session)
+	if err != nil || e == nil {
+		return false
+	}
+	own := *ev
+	return explain([]*Event{&own}, e, st) == nil && own.Redacted != nil
 }
 
 // findID returns the first of the batch's events whose id is stored within the

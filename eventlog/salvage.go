@@ -188,7 +188,6 @@ type salvager struct {
 	gaps       []gap
 	named      map[uint64]lostName
 	redacted   map[Ref]redactedEvent // what the logs say was erased
-	purged     []uuid.UUID           // and which sessions
 	frameFirst uint64                // first seq of the frame in readLogs
 
 	stage    string
@@ -247,6 +246,9 @@ func (s *salvager) findFrames() error {
 		if n := len(s.frames); n > 0 {
 			s.end = s.frames[n-1].position + 1
 		}
+	}
+	if err := s.buryCondemned(); err != nil {
+		return err
 	}
 	if len(s.stale) > 0 {
 		if err := s.readLogs(stageFrames, nil); err != nil {

@@ -119,11 +119,8 @@ func (s *salvager) takeTail() error {
 // its bytes.
 func (s *salvager) content(l *salvagedLog, f *foundFrame, ev *Event) error {
 	s.report.Events++
-	switch ev.Type {
-	case TypeContentRedacted:
+	if ev.Type == TypeContentRedacted {
 		s.noteMarker(ev)
-	case TypeSessionPurged:
-		s.notePurge(ev)
 	}
 	if !ev.HasContent {
 		return nil

@@ -1,6 +1,13 @@
 package eventlog
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog/pagecheck"
+)
 
 // A redaction stays one through a salvage: a content that its log says was
 // erased is no loss, and is not brought back from a page where it still lies.
@@ -16,14 +23,6 @@ func (s *salvager) noteMarker(ev *Event) {
 	}
 	for _, r := range m.events {
 		s.redacted[Ref{ev.Session, r.seq}] = r
-	}
-}
-
-// notePurge takes a session/purged. Frames of such a session that are still
-// there are those of an interrupted purge, which the new store goes on with.
-func (s *salvager) notePurge(ev *Event) {
-	if p, err := ParsePurged(ev); err == nil && ev.Inherited == nil && ev.Session == StoreSession {
-		s.purged = append(s.purged, p.Session)
 	}
 }
 
@@ -65,14 +64,39 @@ func (s *salvager) settleRedacted() error {
 	return err
 }
 
-// unfinished are the purged sessions of which frames were found.
-func (s *salvager) unfinished() (ids []byte) {
-	for _, id := range s.purged {
-		if s.logs[id] != nil {
-			ids = append(ids, id[:]...)
+// buryCondemned finishes a purge that was interrupted: what it recorded and did
+// not come to is taken over as tombstones.
+func (s *salvager) buryCondemned() error {
+	ids := map[uuid.UUID]bool{}
+	_, err := pagecheck.WalkLeaves(s.ctx, s.r, s.size, bucketMeta, func(l pagecheck.Leaf) error {
+		for _, e := range l.Entries {
+			for raw := e.Value; bytes.Equal(e.Key, keyPurging) && len(raw) >= 16; raw = raw[16:] {
+				ids[uuid.UUID(raw[:16])] = true
+			}
 		}
+		return nil
+	})
+	if isStop(err) || len(ids) == 0 {
+		return s.ctx.Err()
 	}
-	return ids
+	kept := s.frames[:0]
+	var raw []byte
+	for i := range s.frames {
+		f := s.frames[i]
+		if raw, err = s.readFrame(&f, raw); err != nil {
+			return err
+		}
+		if g, ok := guessFrame(raw); ok && ids[g.session] {
+			if leaf, _, err := frameLeaf(raw, nil); err == nil {
+				s.tombs = append(s.tombs, foundTomb{position: f.position, value: leaf[:]})
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	s.frames = kept
+	slices.SortFunc(s.tombs, func(a, b foundTomb) int { return cmpUint(a.position, b.position) })
+	return nil
 }
 
 // absentContent is a content that was not found.

@@ -147,10 +147,6 @@ func (s *salvager) fill(path string) (err error) {
 			return err
 		}
 	}
-	if ids := s.unfinished(); len(ids) > 0 {
-		w.use(bucketMeta)
-		w.put(keyPurging, ids)
-	}
 	w.commit()
 	if w.err != nil {
 		return w.err

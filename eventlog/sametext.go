@@ -36,8 +36,9 @@ func (s *Store) sameTexts(ctx context.Context, session uuid.UUID, named map[uint
 		return nil, err
 	}
 	calls, asks, labels := map[string]bool{}, map[string]bool{}, false
-	for found := -1; found != len(named); { // a question ties its call to the decision on it
-		found = len(named)
+	known := func() int { return len(named) + len(calls) + len(asks) }
+	for found := -1; found != known(); { // a question ties its call to the decision on it
+		found = known()
 		for i := range texts {
 			switch ev := &texts[i]; ev.Type {
 			case TypeToolCall, TypeToolDecision, TypeApprovalAsked:
@@ -55,7 +56,9 @@ func (s *Store) sameTexts(ctx context.Context, session uuid.UUID, named map[uint
 				if named[ev.Seq] == "" && labels && ev.HasContent {
 					named[ev.Seq] = WhySame
 				}
-				labels = labels || named[ev.Seq] != ""
+				if named[ev.Seq] != "" && !labels {
+					labels, found = true, -1
+				}
 			}
 		}
 	}

@@ -71,6 +71,7 @@ type scanner struct {
 	j        *journal
 	salvaged bool // a hole is a stated loss
 	o        *scanOptions
+	gone     map[uuid.UUID]bool // sessions of an interrupted purge: their frames count as purged
 	ahead    *readAhead
 	dec      decoder
 	contents contentReader
@@ -132,6 +133,12 @@ func (s *scanner) position(tx *bolt.Tx, b *scanBlock, position uint64, raw []byt
 		raw = b.mem.copy(raw)
 		p.frame, p.err = decodeFrame(raw)
 	}
+	if p.err == nil && s.gone[p.frame.session] {
+		gone := scanned{position: position, purged: true} // its leaf stays what it was
+		gone.leaf, s.dec.scratch, gone.leafErr = frameLeaf(raw, s.dec.scratch)
+		b.frames = append(b.frames, gone)
+		return
+	}
 	if p.err == nil {
 		p.envelope = true
 		before := len(b.events)
@@ -184,7 +191,7 @@ func (s *Store) scan(ctx context.Context, o scanOptions, fn func(*scanned) error
 	}
 	ahead, contentsAhead := s.journal.readAhead(), s.journal.readAhead()
 	worker := func() *scanner {
-		return &scanner{j: s.journal, salvaged: s.identity.Salvaged, o: &o, ahead: ahead, contents: contentReader{ahead: contentsAhead}}
+		return &scanner{j: s.journal, salvaged: s.identity.Salvaged, gone: s.condemned, o: &o, ahead: ahead, contents: contentReader{ahead: contentsAhead}}
 	}
 	if o.workers <= 1 {
 		return worker().run(ctx, o.from, o.to, new(scanBlock), func(b *scanBlock) (*scanBlock, error) { return b, consume(b) })

@@ -51,6 +51,8 @@ type Store struct {
 	windows idWindows
 	notices []Finding // what was put right or passed over at open
 
+	condemned map[uuid.UUID]bool // opened for reading: sessions of a purge that was interrupted
+
 	queue         chan *unit
 	submitMu      sync.RWMutex // Close excludes submitters
 	committerDone chan struct{}
@@ -161,6 +163,10 @@ func (s *Store) load(ctx context.Context) (err error) {
 		if err := s.journal.finishPurge(ctx); err != nil {
 			return err
 		}
+	} else if s.condemned, err = s.journal.condemned(); errors.Is(err, ErrCorrupt) {
+		s.notice(FindPages, 0, "whether a purge was interrupted can't be read: "+err.Error())
+	} else if err != nil {
+		return err
 	}
 	if err := s.loadState(ctx, next); err != nil {
 		return err
