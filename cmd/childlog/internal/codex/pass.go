@@ -23,8 +23,8 @@ type pass struct {
 	look   *importer.Lookout
 	mapper *mapper
 	notes  *notes
-	sink   *importer.Sink // nil: nothing is appended
-	copied int64          // lines of an earlier copy in this run
+	sink   *importer.Sink  // nil: nothing is appended
+	copied importer.Prefix // of an earlier copy in this run
 
 	prefix  importer.Prefix
 	known   int64 // lines that the store has
@@ -44,7 +44,7 @@ func newPass(r *run, f *file) *pass {
 		p.notes.keepTurns, p.notes.turns = true, map[string]bool{}
 	}
 	if out := r.done[f.Session]; out != nil {
-		p.copied = out.lines
+		p.copied = out.prefix
 	}
 	return p
 }
@@ -73,6 +73,11 @@ func (p *pass) run(ctx context.Context, in *importer.Input) (events int64, err e
 			}
 			lines.Ended(err, p.mapper.find)
 			return 0, p.end(ctx, in, lines, err == io.EOF)
+		}
+		if p.r.O.DryRun && line.Number == p.copied.Lines && lines.Prefix() != p.copied { // a copy that was not stored can't be compared line by line
+			p.changed = true
+			p.r.find(p.f, importer.CodeChanged, line.Number, "up to this line the file is not the copy that was read before it; nothing of it would be added")
+			return 0, nil
 		}
 		if err = p.line(ctx, line); errors.Is(err, importer.ErrChanged) {
 			p.changed = true
@@ -139,7 +144,7 @@ func (p *pass) place(ctx context.Context, line importer.Line, parts []part) (fir
 		}
 		if there {
 			p.known = line.Number
-		} else if line.Number > p.copied {
+		} else if line.Number > p.copied.Lines {
 			p.events++
 		}
 		if i == 0 {
@@ -249,7 +254,7 @@ func (p *pass) end(ctx context.Context, in *importer.Input, lines *importer.Line
 	if p.prefix.Lines == p.known && (beyond > 0 || source >= uint64(p.known)) {
 		return nil
 	}
-	if p.prefix.Lines > p.copied {
+	if p.prefix.Lines > p.copied.Lines {
 		p.events++
 	}
 	if p.r.O.DryRun {

@@ -25,7 +25,7 @@ type run struct {
 // copies the longest counts.
 type outcome struct {
 	f         *file
-	lines     int64
+	prefix    importer.Prefix
 	notes     *notes
 	effective importer.Effective
 }
@@ -159,8 +159,8 @@ func (r *run) account(ctx context.Context, f *file, prefix importer.Prefix, even
 	r.Report.SessionList = append(r.Report.SessionList, importer.Session{ID: f.Session, External: f.Key, File: f.path, Kind: f.Kind(),
 		Label: label, New: f.New && first, Lines: prefix.Lines, Events: events, Inherited: inherited,
 		Bytes: prefix.Bytes, SHA256: hex.EncodeToString(prefix.Sum[:]), Sandbox: effective.Sandbox, Approvals: effective.Approvals})
-	if prefix.Lines > out.lines {
-		out.f, out.lines, out.notes, out.effective = f, prefix.Lines, n, effective
+	if prefix.Lines > out.prefix.Lines {
+		out.f, out.prefix, out.notes, out.effective = f, prefix, n, effective
 	}
 	n.policy, n.policyLine = nil, nil
 	return nil
