@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
 )
 
 // conv is one conversation of a file: the session that it becomes, what the
@@ -21,9 +22,12 @@ type conv struct {
 	look  *importer.Lookout
 
 	// How it was delegated, as far as it can be told; see run.place.
-	by       *conv // in whose log the call is, nil if it is not known
+	by       *conv // in whose log the call is, nil if that was not read
 	call     call
 	callMark string
+	shape    string        // background or foreground, "" if that is not known
+	born     importer.Fact // the permission mode in which it was made
+	row      *eventlog.Row // of a file that has not changed: what the store has
 
 	effective importer.Effective
 
@@ -36,7 +40,6 @@ type conv struct {
 	beyond    int    // events that the store has beyond the file's end
 	head      uint64 // of the session in the store, 0 if there is none
 	source    uint64 // lines of the file, by the store's last import/source
-	sidecar   bool   // the store has this very sidecar
 }
 
 // eventID is the id of an event of a line. A conversation counts its own
@@ -49,14 +52,17 @@ func (c *conv) eventID(n int64, i int, sum [32]byte) uuid.UUID {
 	return importer.EventID(c.place.Session, n, byte(part), sum)
 }
 
-// sidecarID is the id of the event that keeps a sidecar of these bytes.
-func (c *conv) sidecarID(sum [32]byte) uuid.UUID {
-	return importer.EventID(c.place.Session, 0, importer.PartSource, sum)
+// needsSource: something was added, or an earlier run ended between its lines
+// and its last word.
+func (c *conv) needsSource() bool {
+	return c.lines > c.known || c.source < uint64(c.last) || c.newSidecar()
 }
 
-// needsSource: lines were added, or an earlier run ended between its lines and
-// its last word.
-func (c *conv) needsSource() bool { return c.lines > c.known || c.source < uint64(c.last) }
+// newSidecar: the store does not have the sidecar, or has another.
+func (c *conv) newSidecar() bool {
+	side := c.side()
+	return len(side.raw) > 0 && c.look.Sidecar() != eventlog.Hash(side.sum)
+}
 
 // compare finds a line's events in the store. seqs are theirs, or those that
 // they will get.
@@ -113,10 +119,8 @@ func (c *conv) rest(ctx context.Context) (err error) {
 	if c.needsSource() {
 		c.events++
 	}
-	if side := c.side(); len(side.raw) > 0 {
-		if c.sidecar = c.look.Sidecar() == c.sidecarID(side.sum); !c.sidecar {
-			c.events++
-		}
+	if c.newSidecar() {
+		c.events++
 	}
 	return nil
 }
@@ -136,6 +140,9 @@ func (c *conv) delegated() bool { return c.chain || c.f.h.delegated() }
 
 // agentType is what kind of agent it is: by its sidecar, else by its call.
 func (c *conv) agentType() string {
+	if c.row != nil && c.row.Provider != System {
+		return c.row.Provider
+	}
 	if t := c.side().agentType; t != "" {
 		return t
 	}
@@ -144,6 +151,9 @@ func (c *conv) agentType() string {
 
 // title is what it is called in lists.
 func (c *conv) title() string {
+	if c.row != nil {
+		return c.row.Label
+	}
 	if c.f.h.compact && !c.chain {
 		return "compaction"
 	}

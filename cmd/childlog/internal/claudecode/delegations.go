@@ -15,7 +15,7 @@ import (
 func (r *run) place(c *conv) error {
 	family := c.f.h.session
 	defer func() { r.families[family] = append(r.families[family], c) }()
-	if !c.delegated() {
+	if c.born = (importer.Fact{Mark: importer.Absent}); !c.delegated() {
 		return nil
 	}
 	candidates := r.families[family]
@@ -28,6 +28,7 @@ func (r *run) place(c *conv) error {
 	case c.by == nil && len(candidates) > 0:
 		r.findAt(c, codeNoCall, "no call in the logs of its session that were read can be the one that made this agent")
 	}
+	c.shape, c.born = shape(c), modeOf(c, candidates)
 	if c.by == nil || c.by.place.Session == c.place.Parent || !c.place.New || c.side().parent != "" {
 		return nil
 	}
@@ -100,9 +101,9 @@ func (r *run) delegation(c *conv) {
 		return
 	}
 	d := importer.Delegation{Child: c.place.Session, ChildExternal: c.place.Key, Parent: c.place.Parent, ParentExternal: c.f.h.session, ParentMark: c.place.ParentMark,
-		Depth: c.place.Depth, Label: c.title(), Provider: c.agentType(), Mode: shape(c), Seed: uint64(c.inherited),
+		Depth: c.place.Depth, Label: c.title(), Provider: c.agentType(), Mode: c.shape, Seed: uint64(c.inherited),
 		Call:          importer.Fact{Mark: importer.Absent},
-		ParentSandbox: importer.Fact{Mark: importer.Absent}, Sandbox: importer.Fact{Mark: importer.Absent}, Approvals: r.modeOf(c),
+		ParentSandbox: importer.Fact{Mark: importer.Absent}, Sandbox: importer.Fact{Mark: importer.Absent}, Approvals: c.born,
 		Told:      importer.Told{Sandbox: importer.Fact{Mark: importer.Absent}, Approvals: importer.Fact{Mark: importer.Absent}},
 		Effective: c.effective}
 	if p := r.plan.tree.Of(c.place.Parent); p != nil {
@@ -114,8 +115,10 @@ func (r *run) delegation(c *conv) {
 			r.findAt(c, importer.CodeDamaged, "the parent's state can't be read: "+err.Error())
 		}
 	}
-	if c.by != nil {
+	if c.callMark != importer.Absent {
 		d.Tool, d.Call = c.call.tool, importer.Fact{Value: importer.Code(c.call.id), Mark: c.callMark, Seq: c.call.seq}
+	}
+	if c.by != nil {
 		r.exceptions(c)
 	}
 	r.Report.DelegationList = append(r.Report.DelegationList, d)
@@ -142,10 +145,12 @@ func shape(c *conv) string {
 // modeOf is the permission mode in which an agent was made: the latest that
 // its parent's log states before the call. An agent's log states none, so for
 // an agent's agent it is that of the call which made its parent.
-func (r *run) modeOf(c *conv) importer.Fact {
+func modeOf(c *conv, candidates []*conv) importer.Fact {
 	by, seq := c.by, c.call.seq
-	if by == nil { // the call is not known: what was in force when the parent's log ended
-		by, seq = r.done[c.place.Parent], math.MaxUint64
+	for _, p := range candidates { // the call is not known: what was in force when the parent's log ended
+		if by == nil && p.place.Session == c.place.Parent {
+			by, seq = p, math.MaxUint64
+		}
 	}
 	for by != nil {
 		if m := by.notes.modeAt(seq); m.Mark != importer.Absent {

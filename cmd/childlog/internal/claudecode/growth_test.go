@@ -124,11 +124,12 @@ func TestSidecarChanges(t *testing.T) {
 	lines(t, dir, "p/subagents/agent-x.jsonl", `{"type":"user","uuid":"2","sessionId":"p","agentId":"x","isSidechain":true,"message":{"role":"user","content":"went"}}`)
 	report := load(t, s, importer.Options{}, dir)
 	require.Contains(t, codes(report), codeNoCall)
-	for i, meta := range []string{`{"agentType":"explore","toolUseId":"t9"}`, `{"agentType":"explore","toolUseId":"t9","spawnDepth":1}`, `no json`} {
+	first := `{"agentType":"explore","toolUseId":"t9"}`
+	for i, meta := range []string{first, `{"agentType":"explore","toolUseId":"t9","spawnDepth":1}`, first, `no json`} {
 		lines(t, dir, "p/subagents/agent-x.meta.json", meta)
 		dry := load(t, s, importer.Options{DryRun: true}, dir)
 		report = load(t, s, importer.Options{}, dir)
-		require.EqualValues(t, 1, report.Events)
+		require.EqualValues(t, 2, report.Events, "it, and the run's last word")
 		require.Equal(t, dry.Events, report.Events)
 		require.Len(t, of(events(t, s, find(t, s, "p/x")), importer.TypeSidecar), i+1)
 		require.Zero(t, load(t, s, importer.Options{}, dir).Events)

@@ -95,8 +95,24 @@ func TestTree(t *testing.T) {
 
 	again := load(t, s, importer.Options{}, "testdata/tree")
 	require.Zero(t, again.Events)
+	require.Equal(t, 6, again.Unchanged)
+	require.Equal(t, report.Lines, again.Lines)
+	require.Equal(t, report.DelegationList, again.DelegationList, "from what the run before kept of it")
+	require.Equal(t, []string{codeNotTranscript}, codes(again), "what the lines hold was reported then")
+
+	// One file that has grown, and its session's are read again.
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/tree")))
+	main, err := os.OpenFile(filepath.Join(dir, "-srv-garden", garden+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = main.WriteString("{}\n")
+	require.NoError(t, err)
+	require.NoError(t, main.Close())
+	again = load(t, s, importer.Options{}, dir)
+	require.EqualValues(t, 2, again.Events)
+	require.Zero(t, again.Unchanged)
 	require.Equal(t, report.DelegationList, again.DelegationList)
-	require.Equal(t, report.Findings, again.Findings)
+	require.Equal(t, len(report.Findings), len(again.Findings))
 }
 
 // TestOutcomes: what became of a call, and who denied it.

@@ -21,6 +21,7 @@ type run struct {
 	done     map[uuid.UUID]*conv // by session; of several copies the longest
 	order    []uuid.UUID
 	families map[string][]*conv // by session id: those that may have called for its agents
+	settled  map[string]map[*file]*known
 }
 
 // Import reads the transcripts at paths into s as evidence and reports on
@@ -31,7 +32,8 @@ type run struct {
 // commit or of reading the store. The report then covers what was done, which
 // is kept: a further run goes on from there.
 func Import(ctx context.Context, s *eventlog.Store, paths []string, o importer.Options) (importer.Report, error) {
-	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*conv{}, families: map[string][]*conv{}}
+	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*conv{}, families: map[string][]*conv{},
+		settled: map[string]map[*file]*known{}}
 	err := r.all(ctx, paths)
 	for _, id := range r.order {
 		r.delegation(r.done[id])
@@ -52,6 +54,11 @@ func (r *run) all(ctx context.Context, paths []string) error {
 		r.Expect(f.path, 2) // once to check it and once to write it
 	}
 	for _, f := range r.plan.files {
+		if _, looked := r.settled[f.h.session]; !looked {
+			if r.settled[f.h.session], err = r.unchanged(ctx, f.h.session); err != nil {
+				return err
+			}
+		}
 		err := r.file(ctx, f)
 		if errors.Is(err, importer.ErrSkip) {
 			r.Report.Skipped++
@@ -77,6 +84,10 @@ func (r *run) file(ctx context.Context, f *file) error {
 	}
 	defer in.Close() // read only
 	before := r.Read()
+	if k := r.settled[f.h.session][f]; k != nil {
+		r.Progress(2 * in.Size())
+		return r.accept(ctx, f, k)
+	}
 	read := func(n int) { r.Progress(int64(n)) }
 	sc, err := r.scanFile(ctx, f, in, read)
 	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) {
@@ -108,7 +119,7 @@ func (r *run) file(ctx context.Context, f *file) error {
 	}
 	r.Progress(before + 2*in.Size() - r.Read()) // a pass that was not needed
 	for _, c := range sc.convs {
-		if err := r.account(ctx, sc, c); err != nil {
+		if err := r.account(ctx, sc.prefix, c); err != nil {
 			return err
 		}
 	}
@@ -116,7 +127,7 @@ func (r *run) file(ctx context.Context, f *file) error {
 }
 
 // account adds a conversation to the report.
-func (r *run) account(ctx context.Context, sc *scan, c *conv) error {
+func (r *run) account(ctx context.Context, prefix importer.Prefix, c *conv) error {
 	if c.lines == 0 {
 		return nil // a session's file of sidechains alone
 	}
@@ -141,8 +152,8 @@ func (r *run) account(ctx context.Context, sc *scan, c *conv) error {
 	}
 	r.Report.Events += c.added
 	r.Report.SessionList = append(r.Report.SessionList, importer.Session{ID: c.place.Session, External: c.place.Key, File: c.f.path, Kind: c.place.Kind(),
-		Label: c.title(), New: c.place.New && had == nil, Lines: c.lines, Events: c.added, Inherited: c.inherited, Bytes: sc.prefix.Bytes,
-		SHA256: hex.EncodeToString(sc.prefix.Sum[:]), Sandbox: c.effective.Sandbox, Approvals: c.effective.Approvals})
+		Label: c.title(), New: c.place.New && had == nil, Lines: c.lines, Events: c.added, Inherited: c.inherited, Bytes: prefix.Bytes,
+		SHA256: hex.EncodeToString(prefix.Sum[:]), Sandbox: c.effective.Sandbox, Approvals: c.effective.Approvals})
 	if had == nil || c.lines > had.lines {
 		r.done[c.place.Session] = c
 	}
@@ -160,9 +171,12 @@ func (r *run) effect(ctx context.Context, c *conv) error {
 	if n.overflow {
 		r.find(c.f, codeTooMuchPolicy, 0, fmt.Sprintf("more than %d policy events; this report folds only those", maxPolicy))
 	}
-	e, err := replay.Fold(n.policy)
-	if c.beyond > 0 { // the store knows more than this file
+	var e replay.Effective
+	var err error
+	if c.beyond > 0 || c.row != nil { // the store knows more than was read of this file
 		e, err = replay.Policy(ctx, r.S, c.place.Session, 0)
+	} else {
+		e, err = replay.Fold(n.policy)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -173,7 +187,7 @@ func (r *run) effect(ctx context.Context, c *conv) error {
 		return nil
 	}
 	for _, found := range e.Findings {
-		if found.Code != replay.FindingUnpinned && found.Code != replay.FindingForeignAsk {
+		if c.row == nil && found.Code != replay.FindingUnpinned && found.Code != replay.FindingForeignAsk {
 			r.Findings.Add(importer.Finding{Code: found.Code, File: c.f.path, Line: n.policyLine[found.Seq], Session: c.place.Session, Seq: found.Seq, Detail: found.Detail})
 		}
 	}

@@ -146,7 +146,7 @@ func (r *run) conv(f *file, place *importer.Place) (*conv, error) {
 	report := func(code string, line int64, seq uint64, detail string) {
 		r.Findings.Add(importer.Finding{Code: code, File: f.path, Line: line, Session: place.Session, Seq: seq, Detail: detail})
 	}
-	return &conv{f: f, place: place, agent: f.h.agent, look: look, notes: newNotes(place, report), callMark: importer.Absent}, err
+	return &conv{f: f, place: place, agent: f.h.agent, look: look, notes: newNotes(place, report), callMark: importer.Absent, born: importer.Fact{Mark: importer.Absent}}, err
 }
 
 // sidechain begins the conversation of a sidechain that a session's file holds.

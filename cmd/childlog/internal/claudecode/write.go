@@ -3,9 +3,12 @@ package claudecode
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"time"
+
+	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
@@ -97,8 +100,9 @@ func (w *writer) line(ctx context.Context, i int, line importer.Line, out *mappe
 // end writes a run's last word about a conversation.
 func (w *writer) end(ctx context.Context, i int, c *conv, in *importer.Input, whole bool, m *mapper) error {
 	f := w.sc.f
-	if side := c.side(); len(side.raw) > 0 && !c.sidecar {
-		ev := eventlog.NewEvent{ID: c.sidecarID(side.sum), Type: importer.TypeSidecar, Media: eventlog.MediaOctets, Content: side.raw, Ignorable: true,
+	side := c.side()
+	if c.newSidecar() {
+		ev := eventlog.NewEvent{ID: c.atHead(side.sum), Type: importer.TypeSidecar, Media: eventlog.MediaOctets, Content: side.raw, Ignorable: true,
 			Facts: importer.Facts("bytes", len(side.raw), "sha256", eventlog.Hash(side.sum)), Time: cmp.Or(m.last, f.h.created)}
 		if eventlog.CheckJSON(side.raw) == nil {
 			ev.Media = eventlog.MediaJSON
@@ -108,11 +112,21 @@ func (w *writer) end(ctx context.Context, i int, c *conv, in *importer.Input, wh
 		}
 	}
 	if c.needsSource() {
-		if err := w.sinks.add(ctx, i, c.place.SourceEvent(in, f.path, w.sc.prefix, whole, m.last, f.h.created)); err != nil {
+		ev := c.place.SourceEvent(in, f.path, w.sc.prefix, whole, m.last, f.h.created, c.word(len(w.sc.convs)-1)...)
+		if c.newSidecar() { // the lines may be those of an earlier run's last word
+			ev.ID = c.atHead(sha256.Sum256(append(w.sc.prefix.Sum[:], side.sum[:]...)))
+		}
+		if err := w.sinks.add(ctx, i, ev); err != nil {
 			return err
 		}
 	}
 	return w.sinks.flush(ctx, i)
+}
+
+// atHead is the id of an event that may come again with the same bytes: each
+// time the session's head is another.
+func (c *conv) atHead(sum [32]byte) uuid.UUID {
+	return importer.EventID(c.place.Session, int64(c.head), importer.PartSource, sum)
 }
 
 // createdEvent is the first event of a conversation.

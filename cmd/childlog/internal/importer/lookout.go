@@ -84,9 +84,9 @@ func (l *Lookout) Rest(ctx context.Context) (beyond int, head, source uint64, er
 	return beyond, l.cursor.Head, l.cursor.Source, nil
 }
 
-// Sidecar is the event of the sidecar that was kept last, known when Rest
+// Sidecar is the SHA-256 of the sidecar that was kept last, known when Rest
 // returned.
-func (l *Lookout) Sidecar() uuid.UUID { return l.cursor.Sidecar }
+func (l *Lookout) Sidecar() eventlog.Hash { return l.cursor.Sidecar }
 
 // Ended reports how reading a file came to its end, and whether that was
 // anything but its end.

@@ -30,9 +30,9 @@ type Cursor struct {
 	ended   bool
 	ahead   *eventlog.Event // found by peek
 
-	Head    uint64    // of the session, as of the last page
-	Source  uint64    // lines, by the last import/source passed
-	Sidecar uuid.UUID // the last import/sidecar passed
+	Head    uint64        // of the session, as of the last page
+	Source  uint64        // lines, by the last import/source passed
+	Sidecar eventlog.Hash // SHA-256 of the last import/sidecar passed
 }
 
 // cursorPage is how many events one read transaction visits.
@@ -59,7 +59,7 @@ func (c *Cursor) Next(ctx context.Context) (*eventlog.Event, error) {
 			case ev.Type == TypeSource:
 				c.Source = ev.Facts.Uint("lines")
 			case ev.Type == TypeSidecar:
-				c.Sidecar = ev.ID
+				c.Sidecar = sidecarSum(ev)
 			default:
 				return ev, nil
 			}
@@ -88,4 +88,14 @@ func (c *Cursor) peek(ctx context.Context) (uuid.UUID, error) {
 	}
 	c.ahead = ev
 	return ev.ID, nil
+}
+
+// sidecarSum is the digest that an import/sidecar states, zero if it states
+// none.
+func sidecarSum(ev *eventlog.Event) (sum eventlog.Hash) {
+	if facts, err := ev.Facts.Map(); err == nil {
+		b, _ := facts["sha256"].([]byte)
+		copy(sum[:], b)
+	}
+	return sum
 }
