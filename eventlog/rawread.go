@@ -198,3 +198,24 @@ func (f *RawFrame) loadChunks(r *contentReader) (size int, err error) {
 
 // Durable is the position after the last durable frame.
 func (s *Store) Durable() uint64 { return s.st.durable() }
+
+// ParseRawEvent decodes the header of an event of session whose chain hash before
+// it is prev; the event's facts point into header. Errors: ErrCorrupt.
+func ParseRawEvent(session uuid.UUID, header []byte, prev Hash) (Event, error) {
+	var ev Event
+	if err := decodeHeader(header, &ev); err != nil {
+		return Event{}, &CorruptError{Session: session, Reason: err.Error()}
+	}
+	ev.Session, ev.prev = session, prev
+	ev.Hash, _ = chainNext(prev, header, nil)
+	return ev, nil
+}
+
+// ChunkSalt is the salt of a content, which its first stored chunk holds.
+func ChunkSalt(ev *Event, chunks [][]byte) (Salt, error) {
+	if len(chunks) == 0 {
+		return Salt{}, errContentMissing
+	}
+	_, salt, err := decodeChunk(nil, chunks[0], true, min(chunkSize, int(min(ev.ContentLen, MaxContent))))
+	return salt, err
+}
