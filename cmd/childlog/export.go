@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/bundle"
+	"childlog/cmd/childlog/internal/lines"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
@@ -33,6 +34,7 @@ type exportFormat struct {
 // nobody says.
 var exportFormats = []exportFormat{
 	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, exportBundle},
+	{"jsonl", "one JSON line an event; `childlog schema line` describes it", false, exportLines},
 }
 
 func exportFormatNames() (names []string) {
@@ -69,11 +71,16 @@ the store, and the hashes that prove each frame to be in the tree that was
 signed. It always holds the store's own session, where purges and rollbacks are
 recorded. The same state of the store gives the same bytes.
 
+A line has every field of an event's header in words, the header itself and the
+salt of the content, so digests can be computed from lines alone; that they are
+all there were is proven by a bundle only.
+
 -o names the file, which must be new; it is there as a whole or not at all, and
 only its owner can read it. Without -o the data goes to stdout. Exporting
 changes nothing in the store. A log that is damaged is not handed on (exit 6).`),
 		Example: `  childlog export -o store.bundle
-  childlog export 0a1b2c3d --recursive -o family.bundle`,
+  childlog export 0a1b2c3d --recursive -o family.bundle
+  childlog export 0a1b2c3d --format jsonl | head -3`,
 		Args: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("--format", format, exportFormatNames()...); err != nil {
@@ -191,6 +198,12 @@ func exportBundle(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Wri
 	done, err := bundle.Export(ctx, s, w, bundle.Options{Sessions: x.sessions, Progress: x.progress})
 	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
 		Withheld: done.Withheld, Absent: done.Absent, TreeSize: done.TreeSize, TreeRoot: wire.Hex(done.TreeRoot)}, err
+}
+
+func exportLines(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
+	done, err := lines.Export(ctx, s, w, lines.Options{Sessions: x.sessions, Progress: x.progress})
+	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
+		Withheld: done.Rewritten, Absent: done.Absent}, err
 }
 
 // exported tells what was written.

@@ -35,6 +35,7 @@ var formats = []format{
 	{name: codex.System, about: "rollouts of Codex: ~/.codex/sessions, archived_sessions", load: codex.Import},
 	{name: claudecode.System, about: "transcripts of Claude Code: ~/.claude/projects", load: claudecode.Import},
 	{name: "bundle", about: "what `childlog export` wrote", own: (*app).importBundle},
+	{name: "jsonl", about: "what `childlog export --format jsonl` wrote", own: (*app).importLines},
 }
 
 // formatsHelp is the formats as the help lists them.

@@ -28,6 +28,7 @@ Print a JSON Schema (draft 2020-12), or without NAME the list of them:
   decision   the answer to it
   authority  what a session holds
   receipt    what a delegation recorded
+  line       an event, as ` + "`childlog export --format jsonl`" + ` writes it
 
 Every schema stands alone, and an editor or a harness can check a document by
 it. childlog itself reads more strictly still: duplicate keys, and numbers that

@@ -47,7 +47,7 @@ func line(t *testing.T, v any) []byte {
 
 // Every schema stands alone, is closed at every object and explains itself.
 func TestSchemas(t *testing.T) {
-	require.Equal(t, []string{"authority", "call", "ceiling", "decision", "profile", "receipt", "request", "rules"}, schema.Names())
+	require.Equal(t, []string{"authority", "call", "ceiling", "decision", "line", "profile", "receipt", "request", "rules"}, schema.Names())
 	for _, name := range schema.Names() {
 		validator(t, name)
 		text, err := schema.Get(name)

@@ -72,7 +72,7 @@ type ImportedLog struct {
 // ImportedLogs is the answer of import bundle and import jsonl.
 type ImportedLogs struct {
 	File     string        `json:"file"`
-	Store    string        `json:"store"`
+	Store    *string       `json:"store"` // null: lines do not say
 	Status   string        `json:"status"`
 	DryRun   bool          `json:"dry_run"`
 	Events   uint64        `json:"events"`
