@@ -13,8 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/audittest"
 	"childlog/cmd/childlog/internal/redact"
 	"childlog/cmd/childlog/internal/review"
 	"childlog/eventlog"
@@ -200,4 +202,27 @@ func TestWords(t *testing.T) {
 	require.Equal(t, "soon", when("soon"))
 	require.Equal(t, "1, 2 and 1\u202f000 more", seqs([]uint64{1, 2}, 1002))
 	require.Equal(t, "1 event", plural(1, "event"))
+}
+
+// TestPageOfAStore: what a real session looks like, with a hostile label and
+// a secret in it.
+func TestPageOfAStore(t *testing.T) {
+	secret := "glpat-" + strings.Repeat("aB3", 8)
+	s := audittest.Scene(t, audittest.Texts{Label: "</script>\x1b[1m\u202e" + secret})
+	var reviews []review.Review
+	for _, id := range []uuid.UUID{audittest.Root, audittest.Child, audittest.Grandchild} {
+		r, err := review.Build(context.Background(), s, id, review.Options{})
+		require.NoError(t, err)
+		reviews = append(reviews, r)
+	}
+	f, err := redact.New(redact.Options{Roots: []redact.Root{{Path: "/srv/project", ID: "w1"}}})
+	require.NoError(t, err)
+	counts := redact.Counts{}
+	page := written(t, Options{Store: s.Identity().Store.String(), Filter: f, Counts: counts}, reviews...)
+	checkInert(t, page)
+	require.NotContains(t, page, secret)
+	require.NotContains(t, page, "/srv/project")
+	for _, text := range []string{"3 sessions", "[redacted:gitlab-token]", "&lt;root:w1&gt;", "executed_after_deny", "write_scope_violation", "narrowed", `href="#s-` + audittest.Child.String(), `id="s-` + audittest.Child.String()} {
+		require.Contains(t, page, text)
+	}
 }
