@@ -79,7 +79,7 @@ func placeholderEnd(t []byte, i int, names map[string]bool) int {
 // builtin names the detectors.
 var builtin = func() map[string]bool {
 	names := set("private-key jwt url-userinfo connection-string bearer-token basic-auth authorization cookie api-key-header azure-key azure-client-secret " +
-		"signed-url telegram-token login-option aws-secret-key password assigned-token assigned-key assigned-secret")
+		"signed-url telegram-token login-option aws-secret-key password salt assigned-token assigned-key assigned-secret")
 	for i := range tokens {
 		names[tokens[i].name] = true
 	}

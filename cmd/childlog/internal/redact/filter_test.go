@@ -65,6 +65,7 @@ func TestJSONByName(t *testing.T) {
 		`[{"name":"COLOUR","value":"red"}]`:                         `[{"name":"COLOUR","value":"red"}]`,
 		`["login","--password","x1","--verbose"]`:                   `["login","--password","[redacted:password]","--verbose"]`,
 		`["curl","-u","bob:x1","https://example.net"]`:              `["curl","-u","[redacted:login-option]","https://example.net"]`,
+		`{"salt":"00ff","commitment":"aa11"}`:                       `{"salt":"[redacted:salt]","commitment":"aa11"}`,
 		`{"headers":{"Authorization":["a b"]}}`:                     `{"headers":{"Authorization":["[redacted:authorization]"]}}`,
 		`{"a":"{\"password\":\"x1\"}"}`:                             `{"a":"{\"password\":\"[redacted:password]\"}"}`,
 		`{"a":"\u003cb\u003e","token":"abcdefgh1234"}`:              `{"a":"\u003cb\u003e","token":"[redacted:assigned-token]"}`,

@@ -14,9 +14,10 @@ const (
 	secret                // a secret, whatever it looks like
 )
 
-// secretWords end names whose values are secrets.
+// secretWords end names whose values are secrets. A salt is one: beside a
+// commitment to a text that was replaced it lets a reader try guesses.
 var secretWords = set("password passwd passwort pwd pass passphrase passcode secret secrets credential credentials apikey apikeys accesskey secretkey " +
-	"privatekey clientsecret sshpass pgpassword authorization cookie cookies")
+	"privatekey clientsecret sshpass pgpassword salt authorization cookie cookies")
 
 // likelyWords end names whose values may be.
 var likelyWords = set("token tokens auth jwt bearer sid otp creds dsn authtoken accesstoken refreshtoken")
@@ -150,6 +151,8 @@ func assignedName(name string) string {
 		return "aws-secret-key"
 	case strings.Contains(words, "pass") || strings.Contains(words, "pwd"):
 		return "password"
+	case strings.HasSuffix(words, " salt "):
+		return "salt"
 	case strings.Contains(words, " authorization "):
 		return "authorization"
 	case strings.Contains(words, "cookie"):
