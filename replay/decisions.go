@@ -84,7 +84,7 @@ func Decisions(ctx context.Context, s *eventlog.Store, session uuid.UUID, f Deci
 		for i := range page.Events {
 			ev := &page.Events[i]
 			if len(page.Holes) > 0 && page.Holes[0].From < ev.Seq {
-				return page.Holes[0].Err
+				return unread(session, page.Holes[0])
 			}
 			if ev.Type != eventlog.TypeToolDecision || ev.Inherited != nil {
 				continue
@@ -100,7 +100,7 @@ func Decisions(ctx context.Context, s *eventlog.Store, session uuid.UUID, f Deci
 			}
 		}
 		if len(page.Holes) > 0 {
-			return page.Holes[0].Err
+			return unread(session, page.Holes[0])
 		}
 		from = page.Next
 	}

@@ -126,11 +126,20 @@ func eventAt(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint
 	case err != nil:
 		return eventlog.Event{}, err
 	case len(page.Holes) > 0:
-		return eventlog.Event{}, page.Holes[0].Err
+		return eventlog.Event{}, unread(session, page.Holes[0])
 	case seq == 0 || len(page.Events) != 1:
 		return eventlog.Event{}, noSeq(session, seq, page.Head)
 	}
 	return page.Events[0], nil
+}
+
+// unread is the error of a part of a log that can't be read. A hole between frames
+// says no more than that events are missing.
+func unread(session uuid.UUID, h eventlog.Hole) error {
+	if errors.Is(h.Err, eventlog.ErrCorrupt) {
+		return h.Err
+	}
+	return &eventlog.CorruptError{Session: session, Seq: h.From, Reason: h.Err.Error()}
 }
 
 // chain walks to the root and shows what each ancestor held at its delegation.

@@ -62,13 +62,12 @@ func (a *app) trust(r *review.Review) {
 	if len(t.Reasons) > 0 {
 		because = strings.Join(t.Reasons, "; ")
 	}
-	a.out.Rows(
-		term.Row{Name: "session", Value: term.Plain(r.Session.Session, ", ", r.Session.Kind, ", ", r.Session.Status, fmt.Sprintf(", as of seq %d", r.AsOf.Seq))},
-		term.Row{Name: "trust", Value: term.Cat(state, term.Plain(": ", because))},
-		term.Row{Name: "anchored", Value: term.Plain(t.Anchor.Statement)},
-		term.Row{Name: "calls", Value: term.Cat(policing, term.Plain(": ", t.Policing.Detail))},
-	)
-	var rows []term.Row
+	rows := []term.Row{
+		{Name: "session", Value: term.Plain(r.Session.Session, ", ", r.Session.Kind, ", ", r.Session.Status, fmt.Sprintf(", as of seq %d", r.AsOf.Seq))},
+		{Name: "trust", Value: term.Cat(state, term.Plain(": ", because))},
+		{Name: "anchored", Value: term.Plain(t.Anchor.Statement)},
+		{Name: "calls", Value: term.Cat(policing, term.Plain(": ", t.Policing.Detail))},
+	}
 	for i, f := range t.Findings {
 		if i == shownFindings {
 			rows = append(rows, term.Row{Value: term.Bad(fmt.Sprintf("and %s more", grouped(uint64(len(t.Findings)-i)+t.More)))})
@@ -109,6 +108,9 @@ func (a *app) exceptions(r *review.Review) {
 	}
 	c := &r.Coverage
 	coverage := fmt.Sprintf("%s run; %s of %s with a decision", plural(ran, "check"), grouped(c.Decided), plural(int(c.Calls), "call"))
+	if c.Unread > 0 {
+		coverage += fmt.Sprintf("; %s can't be read, and what they hold was not looked at", plural(int(c.Unread), "event"))
+	}
 	if len(r.Exceptions) == 0 {
 		a.out.Wrap(0, term.Good("none found"), term.Plain(": ", coverage))
 		var names []string
@@ -347,7 +349,7 @@ func (a *app) chainUp(chain []review.Link, principal *wire.Principal) {
 		if l.Label == "" {
 			label = term.Dim("(", l.Kind, ")")
 		}
-		receipt, says := term.Dim("none: a root"), term.Text(nil)
+		receipt, says := term.Dim("none: a ", l.Kind), term.Text(nil)
 		if principal != nil && i == len(chain)-1 {
 			says = term.Plain("works for ", principal.Kind, " ", principal.Ref)
 		}
@@ -360,6 +362,9 @@ func (a *app) chainUp(chain []review.Link, principal *wire.Principal) {
 			receipt, says = term.Dim("none"), term.Warn("claimed")
 		case l.Note != "":
 			says = term.Bad("broken")
+			if l.Receipt == nil {
+				receipt = term.Bad("unreadable")
+			}
 		}
 		rows[i] = []term.Text{term.Plain(l.Session[:8]), label, term.Plain(l.Kind), receipt, says}
 	}

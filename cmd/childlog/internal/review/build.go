@@ -146,6 +146,7 @@ func (b *builder) event(ev *eventlog.Event) error {
 func (b *builder) gap(g logwalk.Gap) error {
 	if !g.Readable {
 		b.unread += g.To - g.From + 1
+		b.calls.gap()
 	}
 	if len(b.holes) < b.o.Places {
 		b.holes = append(b.holes, wire.Damage{From: g.From, To: g.To, Error: g.Err.Error()})

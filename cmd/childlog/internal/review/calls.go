@@ -24,6 +24,7 @@ type calls struct {
 	denials  map[string]*Denied
 	most     int // seqs kept of a code
 	advisory uint64
+	holes    bool       // something before can't be read
 	tell     func(item) // told of what is counted; may be nil
 }
 
@@ -35,6 +36,7 @@ type call struct {
 	verdict string // of its last decision; "": none
 	code    string
 	decided uint64 // seq of that decision
+	holes   bool   // something behind it can't be read; a decision may be there
 }
 
 type ask struct {
@@ -75,6 +77,15 @@ func (c *calls) event(ev *eventlog.Event) {
 		if ev.Facts.Str("by") == "operator" {
 			c.revoked(ev, "the session being closed")
 		}
+	}
+}
+
+// gap notes that events are missing here. What may lie in them is not held against
+// a call: neither is a result without a call, nor one without a decision.
+func (c *calls) gap() {
+	c.holes = true
+	for _, k := range c.open {
+		k.holes = true
 	}
 }
 
@@ -182,7 +193,7 @@ func (c *calls) result(ev *eventlog.Event) {
 	rejected := c.rejected[id]
 	delete(c.rejected, id)
 	if known == nil {
-		if ran != ranNo && !c.evidence {
+		if ran != ranNo && !c.evidence && !c.holes {
 			c.found(ExecutedWithoutDecision, ev, id, "", 0, "a result without a call; "+ran.words(outcome))
 		}
 		return
@@ -198,7 +209,7 @@ func (c *calls) result(ev *eventlog.Event) {
 		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("it needed an approval (seq %d), and no decision rests on one; %s", known.decided, ran.words(outcome)))
 	case rejected != 0 && (known.verdict == "" && !c.evidence || ran == ranYes):
 		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("its question was rejected at seq %d; %s", rejected, ran.words(outcome)))
-	case known.verdict == "" && !c.evidence:
+	case known.verdict == "" && !c.evidence && !known.holes:
 		c.executed(ExecutedWithoutDecision, known, id, ev, ran.words(outcome))
 	}
 }

@@ -52,7 +52,7 @@ func linkOf(ctx context.Context, s *eventlog.Store, id uuid.UUID) (Link, uuid.UU
 	case ctx.Err() != nil:
 		return l, uuid.Nil, ctx.Err()
 	case err != nil:
-		l.Note = "its policy can't be read: " + err.Error()
+		l.Note = "its policy can't be read, and its receipt neither"
 	case row.Evidence:
 		l.Note = "imported: the link upwards is the word of another system"
 		l.ParentSeq = e.ParentSeq
