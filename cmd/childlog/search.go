@@ -196,7 +196,11 @@ func (r *searchRun) session(ctx context.Context, s *eventlog.Store, row *eventlo
 }
 
 func (r *searchRun) event(row *eventlog.Row, ev *eventlog.Event) error {
-	h := hit{session: row.Session, label: row.Label, seq: ev.Seq, typ: ev.Type, at: ev.Time, inherited: ev.Inherited}
+	h := hit{session: row.Session, label: row.Label, seq: ev.Seq, typ: ev.Type, at: ev.Time}
+	if ev.Inherited != nil {
+		from := *ev.Inherited // the event is not ours to keep
+		h.inherited = &from
+	}
 	if r.pattern != nil {
 		if len(ev.Content) == 0 { // none, erased, or one that can't be read
 			return nil

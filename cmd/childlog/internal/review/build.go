@@ -205,6 +205,10 @@ func (b *builder) standing(ctx context.Context, within func(time.Time) bool) err
 // with what the child's has.
 func (b *builder) drift(ctx context.Context, add func(code string, seq uint64, detail string)) error {
 	e := &b.policy
+	if b.row.ClosedSeq != 0 {
+		b.x.skip("the session is closed: what it was handed down is over", Drift)
+		return nil
+	}
 	if !e.Evidence {
 		list, err := replay.DriftOf(ctx, b.s, e)
 		if ctx.Err() != nil {

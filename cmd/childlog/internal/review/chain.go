@@ -82,12 +82,13 @@ func agrees(ctx context.Context, s *eventlog.Store, l *Link, e *replay.Effective
 	if err != nil {
 		return err
 	}
-	headOK := e.ParentSeq == 0
+	headOK, holes := e.ParentSeq == 0, false
 	for from := max(e.ParentSeq, 1); from != 0 && from <= row.Head && l.Started == 0; {
 		page, err := s.Read(ctx, e.Parent, eventlog.ReadOptions{From: from, To: row.Head, MaxEvents: 1024})
 		if err != nil {
 			return err
 		}
+		holes = holes || len(page.Holes) > 0
 		for i := range page.Events {
 			ev := &page.Events[i]
 			if ev.Seq == e.ParentSeq && ev.Hash == e.Granted.ParentHead {
@@ -102,6 +103,8 @@ func agrees(ctx context.Context, s *eventlog.Store, l *Link, e *replay.Effective
 		from = page.Next
 	}
 	switch {
+	case l.Started == 0 && holes:
+		l.Note = "a part of the log above can't be read, and what is left names no such child"
 	case l.Started == 0:
 		l.Note = "the log above names no such child"
 	case !l.Agrees:

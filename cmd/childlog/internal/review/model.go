@@ -54,7 +54,8 @@ const (
 )
 
 // Trust says how far the log can be believed. State is the gravest of what
-// holds; the flags say which hold.
+// holds; the flags say which hold. The logs above are not checked for it, only
+// what they and this one say of each other (see [Link]).
 type Trust struct {
 	State      string         `json:"state"`
 	Incomplete bool           `json:"incomplete"`

@@ -91,6 +91,13 @@ func Trace(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint64
 		w.Principal = &wire.Principal{Kind: e.Principal.Kind, Ref: e.Principal.Ref}
 	}
 	w.answer(policyErr)
+	if ev.Source == eventlog.SourceOperator {
+		by := ""
+		if w.Event.By != nil && *w.Event.By != "operator" {
+			by = " (" + *w.Event.By + ")"
+		}
+		w.Answer = "An operator" + by + " did this, and not the session. The session is answered for by: " + w.Answer
+	}
 	return w, ctx.Err()
 }
 
