@@ -173,7 +173,17 @@ func (a *app) importedDrift(r *importer.Report, short ids) {
 			a.out.Println(term.Warn("drift unknown"), term.Dim(": no child's log states the policy that it worked under"))
 		default:
 			a.out.Println()
-			a.out.Println(term.Good("no drift"), term.Dim(": no child's log goes beyond, or below, what its delegation states"))
+			unknown := 0
+			for i := range r.DelegationList {
+				if d := &r.DelegationList[i]; d.Sandbox.Mark == importer.Absent && d.Approvals.Mark == importer.Absent {
+					unknown++
+				}
+			}
+			text := ": no child's log goes beyond, or below, what its delegation states"
+			if unknown > 0 {
+				text += fmt.Sprintf("; of %s it is not known under what", plural(unknown, "delegation"))
+			}
+			a.out.Println(term.Good("no drift"), term.Dim(text))
 		}
 		return
 	}

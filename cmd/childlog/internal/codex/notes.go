@@ -1,9 +1,6 @@
 package codex
 
 import (
-	"context"
-	"errors"
-
 	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/importer"
@@ -164,55 +161,6 @@ func (n *notes) callOf(h *header) *call {
 		}
 	}
 	return nil
-}
-
-// storedNotes are the notes of a session whose file need not be read again.
-func storedNotes(ctx context.Context, s *eventlog.Store, session uuid.UUID) (*notes, error) {
-	n := newNotes()
-	events, _, err := s.Policy(ctx, session, 0)
-	if errors.Is(err, eventlog.ErrPolicyUnreadable) {
-		return n, nil // the fold says so
-	}
-	for i := range events {
-		n.setting(&events[i])
-	}
-	return n, err
-}
-
-// storedCall is the call that a session's first event names in its parent's log.
-func storedCall(ctx context.Context, s *eventlog.Store, session, parent uuid.UUID) (*call, error) {
-	page, err := s.Read(ctx, session, eventlog.ReadOptions{From: 1, To: 1})
-	if err != nil || len(page.Events) == 0 {
-		return nil, err
-	}
-	c, err := eventlog.ParseCreated(&page.Events[0])
-	if err != nil || c.ParentSeq == 0 {
-		return nil, nil // damage is the fold's to report
-	}
-	page, err = s.Read(ctx, parent, eventlog.ReadOptions{From: c.ParentSeq, To: c.ParentSeq})
-	if errors.Is(err, eventlog.ErrNotFound) || err == nil && len(page.Events) == 0 {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	out := &call{id: page.Events[0].Facts.Str("call"), tool: toolSpawn, seq: c.ParentSeq}
-	n, err := storedNotes(ctx, s, parent)
-	if err != nil {
-		return nil, err
-	}
-	out.sandbox, out.approvals = before(n.sandboxes, out.seq), before(n.approvals, out.seq)
-	return out, nil
-}
-
-// before is the last setting before a seq.
-func before(list []setting, seq uint64) (found *setting) {
-	for i := range list {
-		if list[i].seq < seq {
-			found = &list[i]
-		}
-	}
-	return found
 }
 
 // bears reports whether an event bears policy.

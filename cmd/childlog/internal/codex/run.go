@@ -115,10 +115,10 @@ func (r *run) file(ctx context.Context, f *file) error {
 	return r.account(ctx, f, p.prefix, events, p.mapper.zone.lines, p.notes, p.beyond > 0)
 }
 
-// known takes a file that has not changed since it was imported, unless
-// somebody of the run needs its lines.
+// known takes a file that has not changed since it was imported: what is
+// reported of it then comes from the store.
 func (r *run) known(ctx context.Context, f *file, in *importer.Input) (bool, error) {
-	if f.New || f.unlinked {
+	if f.New {
 		return false, nil
 	}
 	prefix, source, ok, err := importer.Unchanged(ctx, r.S, f.Session, in, func(n int) { r.Progress(int64(n)) }, func(code string, line int64, detail string) { r.find(f, code, line, detail) })
@@ -128,6 +128,11 @@ func (r *run) known(ctx context.Context, f *file, in *importer.Input) (bool, err
 	n, err := storedNotes(ctx, r.S, f.Session)
 	if err != nil {
 		return false, err
+	}
+	if f.unlinked {
+		if err := n.spawns(ctx, r.S, f.Session); err != nil {
+			return false, err
+		}
 	}
 	r.Report.Unchanged++
 	r.Report.Lines += prefix.Lines

@@ -148,6 +148,7 @@ func TestParentLater(t *testing.T) {
 		require.Contains(t, d.Effective.Sandbox, "read-only")
 		require.NotEmpty(t, report.Drift)
 	}
+	require.Equal(t, 2, report.Unchanged, "the parent's calls were found in the store")
 	require.Zero(t, load(t, s, importer.Options{}, "testdata/tree/b-child.jsonl").Events)
 }
 

@@ -1,0 +1,106 @@
+package codex
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+)
+
+// storedNotes are the notes of a session whose file need not be read again.
+func storedNotes(ctx context.Context, s *eventlog.Store, session uuid.UUID) (*notes, error) {
+	n := newNotes()
+	events, _, err := s.Policy(ctx, session, 0)
+	if errors.Is(err, eventlog.ErrPolicyUnreadable) {
+		return n, nil // the fold says so
+	}
+	for i := range events {
+		n.setting(&events[i])
+	}
+	return n, err
+}
+
+// spawns adds to stored notes the calls by which a thread spawned others: those
+// of a parent of which a child does not know its call, having been imported
+// before it. Of the log only the few events that tell are read with contents.
+func (n *notes) spawns(ctx context.Context, s *eventlog.Store, session uuid.UUID) error {
+	var seqs []uint64
+	waiting := map[string]bool{}
+	err := s.ReplayBorrowed(ctx, session, false, func(ev *eventlog.Event) error {
+		call, tells := ev.Facts.Str("call"), false
+		switch ev.Type {
+		case eventlog.TypeToolCall:
+			tells = ev.Facts.Str("tool") == toolSpawn
+			waiting[call] = waiting[call] || tells
+		case eventlog.TypeToolResult:
+			tells = waiting[call]
+		case eventlog.TypeImportOther:
+			tells = ev.Facts.Str("original") == originalSpawned
+		}
+		if tells && ev.Inherited == nil && len(seqs) < 2*maxCalls {
+			seqs = append(seqs, ev.Seq)
+		}
+		return nil
+	})
+	if ce := (*eventlog.CorruptError)(nil); err != nil && !errors.As(err, &ce) {
+		return err // what is damaged tells less, and is reported elsewhere
+	}
+	for _, seq := range seqs {
+		page, err := s.Read(ctx, session, eventlog.ReadOptions{From: seq, To: seq, Contents: true})
+		if err != nil {
+			return err
+		}
+		if len(page.Events) == 0 || page.Events[0].ContentErr != nil || page.Events[0].Media != eventlog.MediaJSON {
+			continue // damaged, or erased
+		}
+		if rec, ok := open(page.Events[0].Content); ok {
+			n.line(&mapped{rec: rec}, seq)
+		}
+	}
+	for i := range n.calls {
+		c := &n.calls[i]
+		c.sandbox, c.approvals = before(n.sandboxes, c.seq), before(n.approvals, c.seq)
+	}
+	return nil
+}
+
+// originalSpawned is the harness's own word for a thread that was spawned.
+const originalSpawned = "event_msg/collab_agent_spawn_end"
+
+// storedCall is the call that a session's first event names in its parent's log.
+func storedCall(ctx context.Context, s *eventlog.Store, session, parent uuid.UUID) (*call, error) {
+	page, err := s.Read(ctx, session, eventlog.ReadOptions{From: 1, To: 1})
+	if err != nil || len(page.Events) == 0 {
+		return nil, err
+	}
+	c, err := eventlog.ParseCreated(&page.Events[0])
+	if err != nil || c.ParentSeq == 0 {
+		return nil, nil // damage is the fold's to report
+	}
+	page, err = s.Read(ctx, parent, eventlog.ReadOptions{From: c.ParentSeq, To: c.ParentSeq})
+	if errors.Is(err, eventlog.ErrNotFound) || err == nil && len(page.Events) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &call{id: page.Events[0].Facts.Str("call"), tool: toolSpawn, seq: c.ParentSeq}
+	n, err := storedNotes(ctx, s, parent)
+	if err != nil {
+		return nil, err
+	}
+	out.sandbox, out.approvals = before(n.sandboxes, out.seq), before(n.approvals, out.seq)
+	return out, nil
+}
+
+// before is the last setting before a seq.
+func before(list []setting, seq uint64) (found *setting) {
+	for i := range list {
+		if list[i].seq < seq {
+			found = &list[i]
+		}
+	}
+	return found
+}
