@@ -22,6 +22,12 @@ func (r *run) effective(ctx context.Context, f *file, n *notes, stored bool) (im
 	}
 	var e replay.Effective
 	var err error
+	if n.overflow {
+		stored = r.w != nil
+		if err := r.flush(ctx); err != nil {
+			return importer.Effective{}, err
+		}
+	}
 	if stored { // the store knows all of it, or more than this file
 		e, err = replay.Policy(ctx, r.S, f.Session, 0)
 	} else {

@@ -30,7 +30,7 @@ type pass struct {
 	known   int64 // lines that the store has
 	beyond  int   // events that it has beyond the file's end
 	changed bool
-	events  int64 // of a dry run: those that it would append
+	events  int64 // that are appended, or would be in a dry run
 	guessed int
 	scratch []eventlog.NewEvent
 	last    time.Time
@@ -49,42 +49,37 @@ func newPass(r *run, f *file) *pass {
 	return p
 }
 
-// run reads the file and returns how many events were appended, or would be.
+// run reads the file. What it appends is durable when the run's writer says so.
 // Errors are the store's or ctx's; what is wrong with the file is a finding.
-func (p *pass) run(ctx context.Context, in *importer.Input) (events int64, err error) {
+func (p *pass) run(ctx context.Context, in *importer.Input) (err error) {
 	if p.look, err = importer.NewLookout(p.r.S, p.f.Session); err != nil {
-		return 0, err
+		return err
 	}
-	defer func() {
-		if events = p.events; p.sink != nil {
-			events = p.sink.Close()
-		}
-	}()
 	lines, err := in.Lines(ctx, func(n int) { p.r.Progress(int64(n)) })
 	if err != nil {
 		p.r.find(p.f, importer.CodeUnreadableFile, 0, err.Error())
-		return 0, importer.ErrSkip
+		return importer.ErrSkip
 	}
 	for {
 		line, err := lines.Next()
 		if err != nil {
 			if ctx.Err() != nil {
-				return 0, ctx.Err()
+				return ctx.Err()
 			}
 			lines.Ended(err, p.mapper.find)
-			return 0, p.end(ctx, in, lines, err == io.EOF)
+			return p.end(ctx, in, lines, err == io.EOF)
 		}
 		if p.r.O.DryRun && line.Number == p.copied.Lines && lines.Prefix() != p.copied { // a copy that was not stored can't be compared line by line
 			p.changed = true
 			p.r.find(p.f, importer.CodeChanged, line.Number, "up to this line the file is not the copy that was read before it; nothing of it would be added")
-			return 0, nil
+			return nil
 		}
 		if err = p.line(ctx, line); errors.Is(err, importer.ErrChanged) {
 			p.changed = true
-			return 0, nil
+			return nil
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
 }
@@ -119,7 +114,7 @@ func (p *pass) line(ctx context.Context, line importer.Line) error {
 		ev.Facts = importer.Facts("from", 1, "to", seq-1)
 	}
 	if out.inherited {
-		ref, found, err := p.r.seeds.of(ctx, p.f, &out, line)
+		ref, found, err := p.r.seeds.of(ctx, p.r.flush, p.f, &out, line)
 		if err != nil {
 			return err
 		}
@@ -157,7 +152,7 @@ func (p *pass) place(ctx context.Context, line importer.Line, parts []part) (fir
 // add appends the events of a line.
 func (p *pass) add(ctx context.Context, parts []part) error {
 	if p.sink == nil {
-		p.sink = importer.NewSink(p.r.S, p.f.Session, p.look.Head(), p.f.Admit)
+		p.sink = p.r.w.Sink(p.f.Session, p.look.Head(), p.f.Admit)
 	}
 	p.scratch = p.scratch[:0]
 	for i := range parts {
@@ -261,15 +256,12 @@ func (p *pass) end(ctx context.Context, in *importer.Input, lines *importer.Line
 		return nil
 	}
 	if p.sink == nil { // an earlier run ended between its lines and its last word
-		p.sink = importer.NewSink(p.r.S, p.f.Session, head, p.f.Admit)
+		p.sink = p.r.w.Sink(p.f.Session, head, p.f.Admit)
 	}
 	var more []any
 	if n := p.mapper.zone.lines; n > 0 {
 		more = []any{"inherited", n}
 	}
 	ev := p.f.SourceEvent(in, p.f.path, p.prefix, in.Packed() && whole, p.last, p.f.h.created, more...)
-	if err := p.sink.Add(ctx, ev); err != nil {
-		return err
-	}
-	return p.sink.Flush(ctx)
+	return p.sink.Add(ctx, ev)
 }

@@ -19,6 +19,7 @@ type run struct {
 	done  map[uuid.UUID]*outcome // by session
 	order []uuid.UUID
 	seeds seeds
+	w     *importer.Writer // nil in a dry run
 }
 
 // outcome is what is known of a session when its files were read. Of several
@@ -41,13 +42,54 @@ type outcome struct {
 func Import(ctx context.Context, s *eventlog.Store, paths []string, o importer.Options) (importer.Report, error) {
 	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*outcome{}}
 	r.seeds.s = s
+	if !o.DryRun {
+		r.w = importer.NewWriter(s)
+	}
 	err := r.all(ctx, paths)
+	if more := r.flush(ctx); err == nil {
+		err = more
+	}
+	if r.w != nil {
+		r.w.Close()
+	}
+	if err != nil {
+		r.cutShort()
+	}
 	for _, id := range r.order {
 		if more := r.delegation(ctx, r.done[id]); err == nil {
 			err = more
 		}
 	}
 	return r.Finish(), err
+}
+
+// flush waits until what was read so far is durable.
+func (r *run) flush(ctx context.Context) error {
+	if r.w == nil {
+		return nil
+	}
+	return r.w.Flush(ctx)
+}
+
+// cutShort makes the report of a run that failed say what is durable.
+func (r *run) cutShort() {
+	if r.w == nil {
+		return
+	}
+	r.Report.Events = 0
+	counted := map[uuid.UUID]int64{}
+	for i := range r.Report.SessionList {
+		x := &r.Report.SessionList[i]
+		x.Events = min(x.Events, r.w.Committed(x.ID)-counted[x.ID])
+		counted[x.ID] += x.Events
+	}
+	seen := map[uuid.UUID]bool{}
+	for _, f := range r.files {
+		if !seen[f.Session] {
+			seen[f.Session] = true
+			r.Report.Events += r.w.Committed(f.Session)
+		}
+	}
 }
 
 func (r *run) all(ctx context.Context, paths []string) error {
@@ -97,13 +139,18 @@ func (r *run) file(ctx context.Context, f *file) error {
 	if f.New {
 		f.label = labelOf(ctx, &f.h, in)
 	}
+	if r.done[f.Session] != nil { // a copy is compared with what the one before it has brought
+		if err := r.flush(ctx); err != nil {
+			return err
+		}
+	}
 	p := newPass(r, f)
-	events, err := p.run(ctx, in)
+	err = p.run(ctx, in)
 	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) && ce.Session == f.Session {
 		r.find(f, importer.CodeDamaged, 0, "the store's copy can't be read, and nothing is added to it: "+err.Error())
 		return importer.ErrSkip
 	}
-	r.Report.Events += events
+	r.Report.Events += p.events
 	r.Report.Lines += p.prefix.Lines
 	r.Report.Kept.Add(&p.mapper.kept)
 	if err != nil {
@@ -112,7 +159,7 @@ func (r *run) file(ctx context.Context, f *file) error {
 	if p.prefix.Lines == 0 || p.changed {
 		return importer.ErrSkip
 	}
-	return r.account(ctx, f, p.prefix, events, p.mapper.zone.lines, p.notes, p.beyond > 0)
+	return r.account(ctx, f, p.prefix, p.events, p.mapper.zone.lines, p.notes, p.beyond > 0)
 }
 
 // known takes a file that has not changed since it was imported: what is

@@ -27,7 +27,7 @@ const maxSeed = 1 << 18
 // of names the original of an inherited line. found is false if the ancestor's
 // log is not in the store, or has none such; then the place is the one that the
 // same line would have there.
-func (sd *seeds) of(ctx context.Context, f *file, out *mapped, line importer.Line) (ref *eventlog.Ref, found bool, err error) {
+func (sd *seeds) of(ctx context.Context, flush func(context.Context) error, f *file, out *mapped, line importer.Line) (ref *eventlog.Ref, found bool, err error) {
 	id := f.Parent
 	if f.h.forked != "" || id == uuid.Nil {
 		if id, err = sd.session(f); err != nil {
@@ -35,6 +35,9 @@ func (sd *seeds) of(ctx context.Context, f *file, out *mapped, line importer.Lin
 		}
 	}
 	if sd.byCopy == nil || sd.ancestor != id {
+		if err := flush(ctx); err != nil {
+			return nil, false, err
+		}
 		if err := sd.read(ctx, id); err != nil {
 			return nil, false, err
 		}
