@@ -190,7 +190,7 @@ func TestCase27_PurgeAll(t *testing.T) {
 	require.NoError(t, sound.Close())
 	out := compact(t, sound.dir)
 	require.Less(t, out.Bytes, out.Before/2)
-	require.EqualValues(t, 60, out.Tombstones)
+	require.EqualValues(t, 40, out.Tombstones)
 	sound.open()
 }
 

@@ -99,6 +99,8 @@ func (b *builder) name(v *eventlog.View) (err error) {
 	}
 	if _, err := v.Row(b.id); b.id == b.c.Parent() || err == nil {
 		return inUse("session "+b.id.String(), nil)
+	} else if errors.Is(err, eventlog.ErrPurged) {
+		return inUse("session "+b.id.String()+", which was purged", nil)
 	} else if !errors.Is(err, eventlog.ErrNotFound) {
 		return err
 	}

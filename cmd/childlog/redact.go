@@ -105,11 +105,17 @@ func parseSeqs(args []string) ([]uint64, error) {
 
 func (a *app) redacted(out *eventlog.Redacted) {
 	contents, bytes := out.Count()
+	touched := 0
+	for _, l := range out.Sessions {
+		if len(l.Erased) > 0 {
+			touched++
+		}
+	}
 	verb := term.Good("redacted ")
 	if out.DryRun {
 		verb = term.Warn("would redact ")
 	}
-	a.out.Println(verb, term.Bold(plural(contents, "content")), term.Plain(", "+bytesText(int64(bytes))+", in "+plural(len(out.Sessions), "session")))
+	a.out.Println(verb, term.Bold(plural(contents, "content")), term.Plain(", "+bytesText(int64(bytes))+", in "+plural(touched, "session")))
 	all := make([]uuid.UUID, 0, len(out.Sessions)+len(out.Also))
 	for _, l := range out.Sessions {
 		all = append(all, l.Session)
