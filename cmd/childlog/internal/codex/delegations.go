@@ -68,7 +68,7 @@ func (r *run) delegation(ctx context.Context, o *outcome) error {
 			r.find(f, importer.CodeDamaged, 0, "the parent's state can't be read: "+err.Error())
 		}
 	}
-	c, err := r.callOf(ctx, f)
+	c, err := r.callOf(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -93,22 +93,32 @@ func (r *run) delegation(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// callOf finds the parent's call that made this child, in what this run read of
-// the parent's log, else in what the store keeps of the child.
-func (r *run) callOf(ctx context.Context, f *file) (*call, error) {
+// callOf finds the parent's call that made this child: where the child's first
+// event says, else in what is known of the parent's log.
+func (r *run) callOf(ctx context.Context, o *outcome) (c *call, err error) {
+	f := o.f
 	if f.Parent == uuid.Nil {
 		return nil, nil
 	}
+	n := (*notes)(nil)
 	if parent := r.done[f.Parent]; parent != nil {
-		if c := parent.notes.callOf(&f.h); c != nil {
-			return c, nil
-		}
-	}
-	c, err := storedCall(ctx, r.S, f.Session, f.Parent)
-	if err != nil && ctx.Err() == nil { // a dry run, or damage that is reported elsewhere
+		n = parent.notes
+	} else if n, err = storedNotes(ctx, r.S, f.Parent); errors.Is(err, eventlog.ErrNotFound) {
 		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
-	return c, err
+	if c := n.callOf(&f.h); c != nil || !n.stored {
+		return c, nil
+	}
+	if o.notes.parentSeq != 0 {
+		return storedCall(ctx, r.S, f.Parent, o.notes.parentSeq, n)
+	}
+	if err := n.spawns(ctx, r.S, f.Parent); err != nil { // the child was imported before its parent
+		return nil, err
+	}
+	n.stored = false
+	return n.callOf(&f.h), nil
 }
 
 func fact(s *setting) importer.Fact {

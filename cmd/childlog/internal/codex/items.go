@@ -167,15 +167,15 @@ func okOrError(ok bool) string {
 	return "error"
 }
 
-// maxSaid is how much of an output is looked at.
-const maxSaid = 4096
+// maxSaid is how much of an output is looked at, unless it is JSON as a whole.
+const maxSaid = 512
 
 // said is the beginning of an output's text, whose first form is the text
 // itself and whose later ones hold it as content.
 func said(output jsontext.Value) string {
 	switch output.Kind() {
 	case '"':
-		if len(output) > maxSaid { // cut where no escape is cut in two
+		if len(output) > maxSaid && output[1] != '{' { // cut where no escape is cut in two
 			cut := output[:maxSaid]
 			for len(cut) > 0 && cut[len(cut)-1] == '\\' {
 				cut = cut[:len(cut)-1]

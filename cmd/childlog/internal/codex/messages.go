@@ -100,12 +100,25 @@ func readUsage(v jsontext.Value) (u usage, ok bool) {
 	if v.Kind() != '{' {
 		return u, false
 	}
-	for name, dst := range map[string]*uint64{"input_tokens": &u.input, "cached_input_tokens": &u.cached, "cache_write_input_tokens": &u.written,
-		"output_tokens": &u.output, "total_tokens": &u.total} {
-		if *dst, ok = importer.Integer(v, name); !ok {
-			*dst = 0
+	importer.Members(v, func(key, n jsontext.Value) bool {
+		number, ok := importer.Integer(n)
+		if !ok {
+			return true
 		}
-	}
+		switch string(key) {
+		case `"input_tokens"`:
+			u.input = number
+		case `"cached_input_tokens"`:
+			u.cached = number
+		case `"cache_write_input_tokens"`:
+			u.written = number
+		case `"output_tokens"`:
+			u.output = number
+		case `"total_tokens"`:
+			u.total = number
+		}
+		return true
+	})
 	return u, u != usage{}
 }
 

@@ -19,6 +19,9 @@ type notes struct {
 	turns     map[string]bool
 	keepTurns bool // some thread of the run may replay this one
 
+	stored    bool   // taken from the store, whose log has calls that calls lacks
+	parentSeq uint64 // of the call, by session/created of a stored session
+
 	policy     []eventlog.Event
 	policyLine map[uint64]int64
 	overflow   bool

@@ -16,9 +16,8 @@ type file struct {
 	path string
 	h    header
 
-	label    string
-	watched  bool // some thread of the run may replay this one, or was spawned by it
-	unlinked bool // some child of it is in the store and does not know its call
+	label   string
+	watched bool // some thread of the run may replay this one, or was spawned by it
 }
 
 // plan names all files and links them before the first of them is imported. It
@@ -58,7 +57,8 @@ func (r *run) plan(ctx context.Context, paths []string) error {
 		}
 	}
 	r.files = importer.ParentsFirst(r.tree, r.files, func(f *file) *importer.Place { return &f.Place })
-	return r.watch(ctx)
+	r.watch()
+	return nil
 }
 
 // name decides under which external id a file is kept.
@@ -130,7 +130,7 @@ func (r *run) missing(f *file) error {
 }
 
 // watch marks the files of which others of the run need to know more.
-func (r *run) watch(ctx context.Context) error {
+func (r *run) watch() {
 	bySession := map[uuid.UUID][]*file{}
 	for _, f := range r.files {
 		bySession[f.Session] = append(bySession[f.Session], f)
@@ -138,14 +138,6 @@ func (r *run) watch(ctx context.Context) error {
 	for _, f := range r.files {
 		for _, parent := range bySession[f.Parent] {
 			parent.watched = true
-			if f.New || parent.unlinked {
-				continue
-			}
-			c, err := storedCall(ctx, r.S, f.Session, f.Parent)
-			if err != nil && ctx.Err() != nil {
-				return err
-			}
-			parent.unlinked = c == nil
 		}
 		if place := r.tree.ByKey(f.h.forked); place != nil {
 			for _, other := range bySession[place.Session] {
@@ -153,5 +145,4 @@ func (r *run) watch(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
 }

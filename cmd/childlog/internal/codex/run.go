@@ -176,15 +176,10 @@ func (r *run) known(ctx context.Context, f *file, in *importer.Input) (bool, err
 	if err != nil {
 		return false, err
 	}
-	if f.unlinked {
-		if err := n.spawns(ctx, r.S, f.Session); err != nil {
-			return false, err
-		}
-	}
 	r.Report.Unchanged++
 	r.Report.Lines += prefix.Lines
 	inherited, _ := source["inherited"].(int64)
-	return true, r.account(ctx, f, prefix, 0, inherited, n, true)
+	return true, r.account(ctx, f, prefix, 0, inherited, n, len(n.policy) == 0)
 }
 
 // account adds a file to the report.

@@ -12,14 +12,24 @@ import (
 // storedNotes are the notes of a session whose file need not be read again.
 func storedNotes(ctx context.Context, s *eventlog.Store, session uuid.UUID) (*notes, error) {
 	n := newNotes()
+	n.stored = true
 	events, _, err := s.Policy(ctx, session, 0)
 	if errors.Is(err, eventlog.ErrPolicyUnreadable) {
 		return n, nil // the fold says so
 	}
+	if err != nil {
+		return nil, err
+	}
 	for i := range events {
 		n.setting(&events[i])
 	}
-	return n, err
+	if len(events) > 0 {
+		if c, err := eventlog.ParseCreated(&events[0]); err == nil {
+			n.parentSeq = c.ParentSeq
+		}
+	}
+	n.policy = events
+	return n, nil
 }
 
 // spawns adds to stored notes the calls by which a thread spawned others: those
@@ -69,30 +79,16 @@ func (n *notes) spawns(ctx context.Context, s *eventlog.Store, session uuid.UUID
 // originalSpawned is the harness's own word for a thread that was spawned.
 const originalSpawned = "event_msg/collab_agent_spawn_end"
 
-// storedCall is the call that a session's first event names in its parent's log.
-func storedCall(ctx context.Context, s *eventlog.Store, session, parent uuid.UUID) (*call, error) {
-	page, err := s.Read(ctx, session, eventlog.ReadOptions{From: 1, To: 1})
-	if err != nil || len(page.Events) == 0 {
-		return nil, err
-	}
-	c, err := eventlog.ParseCreated(&page.Events[0])
-	if err != nil || c.ParentSeq == 0 {
-		return nil, nil // damage is the fold's to report
-	}
-	page, err = s.Read(ctx, parent, eventlog.ReadOptions{From: c.ParentSeq, To: c.ParentSeq})
+// storedCall is the call at a seq of a parent's log.
+func storedCall(ctx context.Context, s *eventlog.Store, parent uuid.UUID, seq uint64, n *notes) (*call, error) {
+	page, err := s.Read(ctx, parent, eventlog.ReadOptions{From: seq, To: seq})
 	if errors.Is(err, eventlog.ErrNotFound) || err == nil && len(page.Events) == 0 {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := &call{id: page.Events[0].Facts.Str("call"), tool: toolSpawn, seq: c.ParentSeq}
-	n, err := storedNotes(ctx, s, parent)
-	if err != nil {
-		return nil, err
-	}
-	out.sandbox, out.approvals = before(n.sandboxes, out.seq), before(n.approvals, out.seq)
-	return out, nil
+	return &call{id: page.Events[0].Facts.Str("call"), tool: toolSpawn, seq: seq, sandbox: before(n.sandboxes, seq), approvals: before(n.approvals, seq)}, nil
 }
 
 // before is the last setting before a seq.

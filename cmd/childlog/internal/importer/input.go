@@ -30,6 +30,7 @@ type Input struct {
 	packed bool
 	dec    *zstd.Decoder
 	raw    hash.Hash
+	lines  *LineReader // of the pass that goes on
 }
 
 // OpenInput opens a regular file.
@@ -66,13 +67,15 @@ func (in *Input) Packed() bool { return in.packed }
 // Lines begins a pass over the whole file. It ends the pass before. read is
 // told how many bytes on disk were read; it may be nil.
 func (in *Input) Lines(ctx context.Context, read func(n int)) (*LineReader, error) {
+	in.release()
 	if _, err := in.f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	in.raw = sha256.New()
 	src := io.Reader(&meter{ctx: ctx, r: io.LimitReader(in.f, in.size), read: read})
 	if !in.packed {
-		return NewLineReader(src, eventlog.MaxContent), nil
+		in.lines = NewLineReader(src, eventlog.MaxContent)
+		return in.lines, nil
 	}
 	if in.dec == nil {
 		// One goroutine, ours: the decoder works inside Read.
@@ -85,7 +88,8 @@ func (in *Input) Lines(ctx context.Context, read func(n int)) (*LineReader, erro
 	if err := in.dec.Reset(io.TeeReader(src, in.raw)); err != nil {
 		return nil, err
 	}
-	return NewLineReader(cut{in.dec}, eventlog.MaxContent), nil
+	in.lines = NewLineReader(cut{in.dec}, eventlog.MaxContent)
+	return in.lines, nil
 }
 
 // RawSum is the SHA-256 of the file as it lies on disk, known when a pass over
@@ -98,8 +102,17 @@ func (in *Input) RawSum() [32]byte {
 	return out
 }
 
+// release ends the pass that goes on.
+func (in *Input) release() {
+	if in.lines != nil {
+		in.lines.release()
+		in.lines = nil
+	}
+}
+
 // Close gives the file back.
 func (in *Input) Close() error {
+	in.release()
 	if in.dec != nil {
 		in.dec.Close()
 	}

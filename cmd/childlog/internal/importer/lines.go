@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"sync"
 )
 
 // Line is one whole line of an input, without its newline.
@@ -40,9 +41,14 @@ type LineReader struct {
 	err    error
 }
 
+// buffers are the readers' own, used again once a pass is over.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
+
 // NewLineReader reads r. A line of more than limit bytes is TooLong.
 func NewLineReader(r io.Reader, limit int) *LineReader {
-	return &LineReader{r: bufio.NewReaderSize(r, 256<<10), limit: limit, whole: sha256.New()}
+	buf := buffers.Get().(*bufio.Reader)
+	buf.Reset(r)
+	return &LineReader{r: buf, limit: limit, whole: sha256.New()}
 }
 
 // Next returns the next whole line. io.EOF means that the input ended, maybe
@@ -97,6 +103,19 @@ func (l *LineReader) Next() (Line, error) {
 	l.whole.Write([]byte{'\n'})
 	return out, nil
 }
+
+// release gives the buffer back: the reader is done with, and so is its last line.
+func (l *LineReader) release() {
+	if l.r != nil {
+		l.r.Reset(nil)
+		buffers.Put(l.r)
+	}
+	if l.r = nil; l.err == nil {
+		l.err = errReleased
+	}
+}
+
+var errReleased = errors.New("another pass over the input has begun, or it was closed")
 
 // Torn is the number of bytes behind the last newline, known once Next
 // returned an error.

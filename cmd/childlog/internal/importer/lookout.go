@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -127,5 +128,5 @@ func FirstLine(ctx context.Context, path string, find func(Finding)) ([]byte, er
 	case err != nil:
 		return skip(CodeNoHeader, "no line in it")
 	}
-	return line.Bytes, nil // nil if it is too long: no format has such a header
+	return bytes.Clone(line.Bytes), nil // nil if it is too long: no format has such a header
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -95,8 +96,12 @@ func (in *Input) digest(ctx context.Context, n int64, read func(int)) (sum [32]b
 		return sum, nil, err
 	}
 	src := &meter{ctx: ctx, r: io.LimitReader(in.f, in.size), read: read}
+	in.release()
+	buf := buffers.Get().(*bufio.Reader) // hands its bytes over without copying them
+	buf.Reset(io.LimitReader(src, n))
+	defer func() { buf.Reset(nil); buffers.Put(buf) }()
 	h := sha256.New()
-	if _, err := io.CopyBuffer(struct{ io.Writer }{h}, io.LimitReader(src, n), make([]byte, 256<<10)); err != nil {
+	if _, err := buf.WriteTo(h); err != nil {
 		return sum, nil, err
 	}
 	h.Sum(sum[:0])
@@ -114,31 +119,25 @@ func lastSource(ctx context.Context, s *eventlog.Store, session uuid.UUID) (map[
 	if err != nil {
 		return nil, err
 	}
-	from := uint64(1)
-	if row.Head > lastEvents {
-		from = row.Head - lastEvents + 1
-	}
-	for last := (map[string]any)(nil); ; {
-		page, err := s.Read(ctx, session, eventlog.ReadOptions{From: from, MaxEvents: lastEvents})
+	for seq := row.Head; seq > 0 && row.Head-seq < lastEvents; seq-- {
+		page, err := s.Read(ctx, session, eventlog.ReadOptions{From: seq, To: seq})
 		if err != nil {
 			return nil, err
 		}
-		if len(page.Holes) > 0 {
+		if len(page.Events) == 0 {
+			return nil, nil // a hole
+		}
+		switch ev := &page.Events[0]; {
+		case ev.Source != eventlog.SourceImport:
+		case ev.Type != TypeSource:
 			return nil, nil
-		}
-		for i := range page.Events {
-			switch ev := &page.Events[i]; {
-			case ev.Source != eventlog.SourceImport:
-			case ev.Type != TypeSource:
-				last = nil
-			default:
-				if last, err = ev.Facts.Map(); err != nil {
-					return nil, nil
-				}
+		default:
+			facts, err := ev.Facts.Map()
+			if err != nil {
+				return nil, nil // damaged: the lines are compared
 			}
-		}
-		if from = page.Next; from == 0 {
-			return last, nil
+			return facts, nil
 		}
 	}
+	return nil, nil
 }
