@@ -14,11 +14,11 @@ import (
 // called were read before; see plan.order.
 func (r *run) place(c *conv) error {
 	family := c.f.h.session
-	defer func() { r.families[family] = append(r.families[family], c) }()
-	if c.born = (importer.Fact{Mark: importer.Absent}); !c.delegated() {
+	candidates := r.families[family]
+	r.families[family] = append(candidates, c)
+	if !c.delegated() {
 		return nil
 	}
-	candidates := r.families[family]
 	how := findCall(c, candidates, r.plan.agents[typeKey(family, c.agentType())])
 	switch {
 	case c.by != nil && how != "":
@@ -55,7 +55,7 @@ func findCall(c *conv, candidates []*conv, alike int) (how string) {
 	match := func(is func(*call) bool) (found []*call, in []*conv) {
 		for _, by := range candidates {
 			for i := range by.notes.calls {
-				if k := &by.notes.calls[i]; by != c && is(k) {
+				if k := &by.notes.calls[i]; is(k) {
 					found, in = append(found, k), append(in, by)
 				}
 			}

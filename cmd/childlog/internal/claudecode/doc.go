@@ -23,9 +23,9 @@
 //
 // Lines that were copied from another session, by a fork or a resumption, are
 // marked as inherited and count for nothing here. A copy is known by its
-// forkedFrom, or by its uuid if the file begins with the same uuid as another
-// of the run, or with lines of another's sessionId. Which of two such files is
-// the original is then inferred from the times they begin with
+// forkedFrom, or by its uuid if the file begins with the same uuid and time as
+// another of the run, or with lines of another's sessionId. Which of two such
+// files is the original is then inferred from the times they begin with
 // ("fork-inferred").
 //
 // # Events

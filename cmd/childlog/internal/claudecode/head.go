@@ -27,8 +27,9 @@ type head struct {
 	compact bool     // an agent that summarized its session; nobody delegated it
 	run     string   // the workflow run that an agent belongs to
 
-	named     string // the first sessionId that a line states
-	firstUUID string
+	named     string    // the first sessionId that a line states
+	firstUUID string    // of the first line that has one
+	firstTime string    // as that line states it
 	forked    string    // the session that the first lines are copies of, as they state
 	created   time.Time // the earliest time stated
 	before    time.Time // the latest time stated before the first line with a uuid
@@ -148,7 +149,7 @@ func (h *head) take(e *entry) bool {
 		}
 	}
 	if h.firstUUID == "" && id != "" {
-		h.firstUUID = id
+		h.firstUUID, h.firstTime = id, str(e.timestamp)
 		h.forked, _ = importer.Text(e.forkedFrom, "sessionId")
 	}
 	if cwd := str(e.cwd); h.cwd == "" && cwd != "" {

@@ -75,7 +75,7 @@ func (m *mapper) calling(out *mapped, first int) {
 	for i := first; i < len(out.m.calls); i++ {
 		if m.opens(out, i) {
 			m.add(eventlog.TypeToolCall, m.call(out, i))
-			out.m.calls[i].event = len(m.events)
+			out.m.calls[i].event = len(m.events) - 1
 		}
 	}
 }

@@ -26,9 +26,8 @@ type mapper struct {
 	open    bool              // it has not ended
 	prompt  string            // the promptId of the last turn
 
-	ownEvent [1]eventlog.NewEvent
-	events   []eventlog.NewEvent // of the line at hand, without ids
-	line     int64               // in the file, for findings
+	events []eventlog.NewEvent // of the line at hand, its own first, without ids
+	line   int64               // in the file, for findings
 }
 
 // shared is what the conversations of one file have in common.
@@ -85,19 +84,17 @@ type mapped struct {
 
 // next maps one line, which was told apart already; see router.
 func (m *mapper) next(line importer.Line, o *importer.Object, e *entry) mapped {
-	m.line, m.events = line.Number, m.events[:0]
+	m.line, m.events = line.Number, append(m.events[:0], o.Event)
 	out := mapped{bad: o.Bad, e: e}
-	own := o.Event
 	if e != nil {
 		m.stamp(e)
-		own = m.typed(&out, own)
+		own := m.typed(&out, o.Event)
+		m.events[0] = own
 	}
-	all := append(m.ownEvent[:0], own)
-	all = append(all, m.events...)
-	for i := range all {
-		all[i].Time = m.last
+	for i := range m.events {
+		m.events[i].Time = m.last
 	}
-	out.events = all
+	out.events = m.events
 	return out
 }
 

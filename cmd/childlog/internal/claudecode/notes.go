@@ -15,7 +15,7 @@ type notes struct {
 	place  *importer.Place
 	report func(code string, line int64, seq uint64, detail string)
 
-	custom, ai, summary, prompt string // titles, the likeliest first
+	custom, ai, prompt, summary string // titles, the likeliest first: a summary may be another session's
 	promptSum                   [32]byte
 	calls                       []call
 	byCall                      map[string]int // open ones, into calls
@@ -224,7 +224,7 @@ func tagged(text, name string) string {
 
 // title is what a session is called in lists.
 func (n *notes) title() string {
-	for _, t := range []string{n.custom, n.ai, n.summary, n.prompt} {
+	for _, t := range []string{n.custom, n.ai, n.prompt, n.summary} {
 		if t != "" {
 			return t
 		}

@@ -30,11 +30,12 @@ type plan struct {
 	find    func(importer.Finding)
 	copied  map[uuid.UUID]bool // sessions that others may be copies of
 	agents  map[string]int     // agents of a session by type, see typeKey
+	family  map[string][]*file // by session id
 	skipped int
 }
 
 func makePlan(ctx context.Context, s *eventlog.Store, paths []string, find func(importer.Finding)) (*plan, error) {
-	p := &plan{s: s, tree: importer.NewTree(s, System), find: find, copied: map[uuid.UUID]bool{}, agents: map[string]int{}}
+	p := &plan{s: s, tree: importer.NewTree(s, System), find: find, copied: map[uuid.UUID]bool{}, agents: map[string]int{}, family: map[string][]*file{}}
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -66,6 +67,7 @@ func makePlan(ctx context.Context, s *eventlog.Store, paths []string, find func(
 		if err := p.link(f); err != nil {
 			return nil, err
 		}
+		p.family[f.h.session] = append(p.family[f.h.session], f)
 		if f.h.delegated() && p.tree.Of(f.Session) == &f.Place {
 			p.agents[typeKey(f.h.session, f.h.side.agentType)]++
 		}
@@ -173,7 +175,7 @@ func (p *plan) attach(path string, place *importer.Place, key, mark string) erro
 }
 
 // forks finds sessions that begin with copies of another's lines. Some copies
-// say so on each line; others only share the uuids, and then the one that
+// say so on each line; others only share uuids and times, and then the one that
 // began first is taken for the original.
 func (p *plan) forks() error {
 	groups := map[string][]*file{}
@@ -191,7 +193,8 @@ func (p *plan) forks() error {
 				f.sources = append(f.sources, id)
 			}
 		case f.h.firstUUID != "":
-			groups[f.h.firstUUID] = append(groups[f.h.firstUUID], f)
+			key := f.h.firstUUID + "\x00" + f.h.firstTime
+			groups[key] = append(groups[key], f)
 		}
 	}
 	for _, group := range groups {
@@ -225,10 +228,10 @@ func (p *plan) forks() error {
 // agents that it made before those that agents made, so that a call is known
 // when its agent is linked.
 func (p *plan) order() {
-	family := map[string]int{}
+	begins := map[string]int{}
 	for i, f := range p.files {
-		if _, ok := family[f.h.session]; !ok {
-			family[f.h.session] = i
+		if p.family[f.h.session][0] == f {
+			begins[f.h.session] = i
 		}
 	}
 	level := func(f *file) int {
@@ -238,7 +241,7 @@ func (p *plan) order() {
 		return max(f.h.side.depth, 0)
 	}
 	slices.SortStableFunc(p.files, func(a, b *file) int {
-		return cmp.Or(cmp.Compare(family[a.h.session], family[b.h.session]), cmp.Compare(level(a), level(b)))
+		return cmp.Or(cmp.Compare(begins[a.h.session], begins[b.h.session]), cmp.Compare(level(a), level(b)))
 	})
 	first := map[uuid.UUID]*file{}
 	for i := len(p.files) - 1; i >= 0; i-- {

@@ -119,6 +119,7 @@ func (r *run) file(ctx context.Context, f *file) error {
 	}
 	r.Progress(before + 2*in.Size() - r.Read()) // a pass that was not needed
 	for _, c := range sc.convs {
+		c.look = nil // it holds a page of the log, and is kept with the rest until the report
 		if err := r.account(ctx, sc.prefix, c); err != nil {
 			return err
 		}
@@ -128,9 +129,6 @@ func (r *run) file(ctx context.Context, f *file) error {
 
 // account adds a conversation to the report.
 func (r *run) account(ctx context.Context, prefix importer.Prefix, c *conv) error {
-	if c.lines == 0 {
-		return nil // a session's file of sidechains alone
-	}
 	if err := r.effect(ctx, c); err != nil {
 		return err
 	}

@@ -161,7 +161,8 @@ func (r *run) sidechain(ctx context.Context, f *file, out *mapped, line importer
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w: the id %.80q is taken (%s)", errNoName, key, why)
+		r.find(f, why, line.Number, fmt.Sprintf("the id %.80q of a sidechain is another session's, and no other is left; nothing of the file is taken", key))
+		return nil, importer.ErrSkip
 	}
 	if done, err := r.plan.tree.Stored(place, false); err != nil {
 		return nil, err
@@ -180,6 +181,3 @@ func (r *run) sidechain(ctx context.Context, f *file, out *mapped, line importer
 	c.chain, c.agent = true, importer.Bounded(str(out.e.agent))
 	return c, nil
 }
-
-// errNoName: a sidechain's external id and its substitute are both another's.
-var errNoName = errors.New("no name is left for a sidechain")

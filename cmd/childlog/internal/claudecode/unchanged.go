@@ -61,10 +61,7 @@ type known struct {
 // known, which may come yet.
 func (r *run) unchanged(ctx context.Context, session string) (map[*file]*known, error) {
 	all := map[*file]*known{}
-	for _, f := range r.plan.files {
-		if f.h.session != session {
-			continue
-		}
+	for _, f := range r.plan.family[session] {
 		if f.New {
 			return nil, nil
 		}
