@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
 )
 
 // place finds the call that made a conversation, and by it whose child it is:
@@ -15,7 +16,7 @@ import (
 func (r *run) place(c *conv) error {
 	family := c.f.h.session
 	candidates := r.families[family]
-	r.families[family] = append(candidates, c)
+	r.families[family] = joined(candidates, c)
 	if !c.delegated() {
 		return nil
 	}
@@ -29,17 +30,33 @@ func (r *run) place(c *conv) error {
 		r.findAt(c, codeNoCall, "no call in the logs of its session that were read can be the one that made this agent")
 	}
 	c.shape, c.born = shape(c), modeOf(c, candidates)
-	if c.by == nil || c.by.place.Session == c.place.Parent || !c.place.New || c.side().parent != "" {
+	if !c.place.New {
 		return nil
 	}
-	closes, err := r.plan.tree.Link(c.place, c.by.place.Session, c.callMark)
-	if err != nil {
-		return err
+	if c.by != nil && c.by.place.Session != c.place.Parent && c.side().parent == "" {
+		closes, err := r.plan.tree.Link(c.place, c.by.place.Session, c.callMark)
+		if err != nil {
+			return err
+		}
+		if closes {
+			r.findAt(c, importer.CodeParentCycle, "the log that holds the call descends from this one; it is not linked")
+		}
 	}
-	if closes {
-		r.findAt(c, importer.CodeParentCycle, "the log that holds the call descends from this one; it is not linked")
+	return r.plan.tree.Settle(c.place, c.side().depth) // again, since those above may have been linked anew
+}
+
+// joined adds a conversation to those of its session. Of copies of one the
+// longest stays, or each of its calls would be there twice.
+func joined(list []*conv, c *conv) []*conv {
+	for i, had := range list {
+		if had.place.Session == c.place.Session {
+			if c.lines > had.lines {
+				list[i] = c
+			}
+			return list
+		}
 	}
-	return r.plan.tree.Settle(c.place, c.side().depth)
+	return append(list, c)
 }
 
 func (r *run) findAt(c *conv, code, detail string) {
@@ -166,10 +183,15 @@ func (r *run) exceptions(c *conv) {
 	note := func(code, detail string) {
 		r.Findings.Add(importer.Finding{Code: code, File: c.by.f.path, Line: c.call.line, Session: c.by.place.Session, Seq: c.call.seq, Detail: detail})
 	}
+	at := eventlog.Ref{Session: c.by.place.Session, Seq: c.call.seq}
+	if r.noted[at] { // a workflow makes many agents in one call
+		return
+	}
+	r.noted[at] = true
 	if c.call.mode != "" {
 		note(codeModeRequested, fmt.Sprintf("the call asks for permission mode %.80q for its agent; whether it was given is not recorded", c.call.mode))
 	}
 	if c.call.launched && !c.by.notes.ended[c.call.task] {
-		note(codeNoEnd, fmt.Sprintf("the call returned when agent %.80q began, and no line of this log says that it ended", c.agent))
+		note(codeNoEnd, "the call returned when what it made began, and no line of this log says that this ended")
 	}
 }

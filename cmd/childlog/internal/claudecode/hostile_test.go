@@ -108,6 +108,20 @@ func TestNestedByItsCall(t *testing.T) {
 	require.Equal(t, importer.Inferred, delegation(t, report, inner).ParentMark)
 }
 
+// TestCopiedSession: a copy of a session's file in the same run does not make
+// its calls ambiguous.
+func TestCopiedSession(t *testing.T) {
+	s := newStore(t)
+	dir := t.TempDir()
+	main := `{"type":"assistant","uuid":"1","sessionId":"s","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Task","input":{"prompt":"go"}}]}}`
+	lines(t, dir, "s.jsonl", main)
+	lines(t, dir, "backup/s.jsonl", main, `{"type":"system","uuid":"2","sessionId":"s"}`)
+	lines(t, dir, "s/subagents/agent-x.jsonl", `{"type":"user","uuid":"3","sessionId":"s","agentId":"x","isSidechain":true,"message":{"role":"user","content":"go"}}`)
+	report := load(t, s, importer.Options{}, dir)
+	require.ElementsMatch(t, []string{importer.CodeShorter, codeCallInferred}, codes(report))
+	require.Equal(t, 2, report.Sessions)
+}
+
 // TestCircles: agents that name each other, or themselves, for parents.
 func TestCircles(t *testing.T) {
 	s := newStore(t)

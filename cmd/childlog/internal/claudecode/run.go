@@ -22,6 +22,7 @@ type run struct {
 	order    []uuid.UUID
 	families map[string][]*conv // by session id: those that may have called for its agents
 	settled  map[string]map[*file]*known
+	noted    map[eventlog.Ref]bool // calls whose exceptions were reported
 }
 
 // Import reads the transcripts at paths into s as evidence and reports on
@@ -33,7 +34,7 @@ type run struct {
 // is kept: a further run goes on from there.
 func Import(ctx context.Context, s *eventlog.Store, paths []string, o importer.Options) (importer.Report, error) {
 	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*conv{}, families: map[string][]*conv{},
-		settled: map[string]map[*file]*known{}}
+		settled: map[string]map[*file]*known{}, noted: map[eventlog.Ref]bool{}}
 	err := r.all(ctx, paths)
 	for _, id := range r.order {
 		r.delegation(r.done[id])
