@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"childlog/cmd/childlog/internal/importer"
+	"childlog/eventlog"
 )
 
 // reader maps the lines of a file, conversation by conversation. Both passes
@@ -32,8 +33,7 @@ func (r *reader) next(line importer.Line) (i int, out mapped) {
 		if e = &parsed; e.typ == "" {
 			e = nil
 			r.shared.kept.Untyped++
-			o.Event.Type, o.Event.Ignorable = importer.Keep(importer.LineUntyped, 0, nil).Type, true
-			o.Event.Facts = importer.Facts("original", importer.LineUntyped, "line", importer.LineUntyped)
+			o.Event = importer.Keep(importer.LineUntyped, eventlog.MediaJSON, line.Bytes)
 		}
 	}
 	i = r.router.of(line.Number, e, r.mappers[mainConv])
