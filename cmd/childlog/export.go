@@ -17,6 +17,9 @@ import (
 
 	"childlog/cmd/childlog/internal/bundle"
 	"childlog/cmd/childlog/internal/lines"
+	"childlog/cmd/childlog/internal/page"
+	"childlog/cmd/childlog/internal/redact"
+	"childlog/cmd/childlog/internal/review"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
@@ -27,14 +30,16 @@ type exportFormat struct {
 	name  string
 	about string // one line of the help
 	bytes bool   // not for a terminal
+	clean bool   // filtered unless told otherwise
 	write func(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error)
 }
 
 // exportFormats are in the order of the help; the first is what is meant if
 // nobody says.
 var exportFormats = []exportFormat{
-	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, exportBundle},
-	{"jsonl", "one JSON line an event; `childlog schema line` describes it", false, exportLines},
+	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, false, exportBundle},
+	{"jsonl", "one JSON line an event; `childlog schema line` describes it", false, false, exportLines},
+	{"html", "the reviews of the sessions, as one page that needs no network", false, true, exportPage},
 }
 
 func exportFormatNames() (names []string) {
@@ -48,11 +53,22 @@ func exportFormatNames() (names []string) {
 type exportRun struct {
 	sessions []uuid.UUID // nil: the whole store
 	progress func(done, of uint64)
+	filter   *redact.Filter // nil: none
+	counts   redact.Counts
+}
+
+// text is the filter as a function, nil without one.
+func (x *exportRun) text() func([]byte) []byte {
+	if x.filter == nil {
+		return nil
+	}
+	return func(b []byte) []byte { return x.filter.Bytes(b, x.counts) }
 }
 
 func newExportCmd(a *app) *cobra.Command {
 	var format, file string
 	var recursive bool
+	var filter filterFlags
 	var about strings.Builder
 	for _, f := range exportFormats {
 		fmt.Fprintf(&about, "  %-8s %s\n", f.name, f.about)
@@ -75,6 +91,12 @@ A line has every field of an event's header in words, the header itself and the
 salt of the content, so digests can be computed from lines alone; that they are
 all there were is proven by a bundle only.
 
+--redact replaces what the detectors of secrets know: keys, tokens, private
+keys, passwords, connection strings. For html it is on unless --redact=false.
+In lines what was found is replaced, and a content that was rewritten has no
+salt any more. A bundle leaves such a content out as a whole, with its salt, and
+still proves the rest. What the detectors do not know stays.
+
 -o names the file, which must be new; it is there as a whole or not at all, and
 only its owner can read it. Without -o the data goes to stdout. Exporting
 changes nothing in the store. A log that is damaged is not handed on (exit 6).`),
@@ -93,7 +115,11 @@ changes nothing in the store. A log that is damaged is not handed on (exit 6).`)
 			if file == "" && f.bytes && a.out.Rich() {
 				return usagef("a %s is no text for a terminal; name a file with -o", f.name)
 			}
-			return a.export(cmd.Context(), f, args, recursive, file)
+			x, err := filter.read(cmd, f.clean)
+			if err != nil {
+				return err
+			}
+			return a.export(cmd.Context(), f, x, args, recursive, file)
 		},
 	}
 	f := cmd.Flags()
@@ -101,13 +127,13 @@ changes nothing in the store. A log that is damaged is not handed on (exit 6).`)
 	f.BoolVar(&recursive, "recursive", false, "with ID: all descendants too")
 	f.StringVarP(&file, "output", "o", "", "the file to write, which must be new (default: stdout)")
 	complete(cmd, "format", exportFormatNames()...)
+	filter.add(cmd)
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, f exportFormat, ids []string, recursive bool, file string) error {
+func (a *app) export(ctx context.Context, f exportFormat, x *exportRun, ids []string, recursive bool, file string) error {
 	var v wire.Exported
 	err := a.read(ctx, func(s *eventlog.Store) error {
-		x := &exportRun{}
 		var err error
 		if x.sessions, err = selected(ctx, s, ids, recursive); err != nil {
 			return err
@@ -126,9 +152,12 @@ func (a *app) export(ctx context.Context, f exportFormat, ids []string, recursiv
 	if err != nil {
 		return exportHint(err)
 	}
-	v.Format, v.Path = f.name, file
-	if file == "" {
-		return nil // stdout is for the data
+	v.Format, v.Path, v.Filtered, v.Replaced = f.name, file, x.filter != nil, x.counts
+	if file == "" { // stdout is for the data
+		if x.filter != nil {
+			a.msg.Println(term.Dim(x.counts.Summary()))
+		}
+		return nil
 	}
 	return a.show(v, func() { a.exported(&v) })
 }
@@ -195,15 +224,42 @@ func exportHint(err error) error {
 }
 
 func exportBundle(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
-	done, err := bundle.Export(ctx, s, w, bundle.Options{Sessions: x.sessions, Progress: x.progress})
+	done, err := bundle.Export(ctx, s, w, bundle.Options{Sessions: x.sessions, Progress: x.progress, Filter: x.text()})
 	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
 		Withheld: done.Withheld, Absent: done.Absent, TreeSize: done.TreeSize, TreeRoot: wire.Hex(done.TreeRoot)}, err
 }
 
 func exportLines(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
-	done, err := lines.Export(ctx, s, w, lines.Options{Sessions: x.sessions, Progress: x.progress})
+	done, err := lines.Export(ctx, s, w, lines.Options{Sessions: x.sessions, Progress: x.progress, Filter: x.text()})
 	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
 		Withheld: done.Rewritten, Absent: done.Absent}, err
+}
+
+func exportPage(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
+	sessions := x.sessions
+	if sessions == nil {
+		err := s.EachRow(ctx, func(row *eventlog.Row) (bool, error) {
+			if row.Session != eventlog.StoreSession { // no agent's: there is nothing to review
+				sessions = append(sessions, row.Session)
+			}
+			return true, nil
+		})
+		if err != nil {
+			return wire.Exported{}, err
+		}
+	}
+	check, err := s.Check(ctx, eventlog.CheckOptions{Progress: func(done, of int) { x.progress(uint64(done), uint64(of)) }})
+	if err != nil {
+		return wire.Exported{}, err
+	}
+	reviews := make([]review.Review, len(sessions))
+	for i, id := range sessions {
+		if reviews[i], err = review.Build(ctx, s, id, review.Options{Check: &check}); err != nil {
+			return wire.Exported{}, err
+		}
+	}
+	err = page.Write(ctx, w, reviews, page.Options{Store: s.Identity().Store.String(), Filter: x.filter, Counts: x.counts})
+	return wire.Exported{Whole: x.sessions == nil, Sessions: uint64(len(sessions))}, err
 }
 
 // exported tells what was written.
@@ -213,19 +269,22 @@ func (a *app) exported(v *wire.Exported) {
 	if v.Whole {
 		of = "the whole store"
 	}
-	a.out.Rows(
-		term.Row{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: term.Dim(of)},
-		term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
-		term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents)), Note: term.Dim(without(v.Withheld, v.Absent))},
-		term.Row{Name: "sha256", Value: term.Plain(v.SHA256)},
-	)
+	rows := []term.Row{{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: term.Dim(of)}}
+	if v.Events > 0 {
+		rows = append(rows, term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
+			term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents)), Note: term.Dim(without(v.Withheld, v.Absent))})
+	}
+	a.out.Rows(append(rows, term.Row{Name: "sha256", Value: term.Plain(v.SHA256)})...)
+	if v.Filtered {
+		a.out.Println(term.Dim(redact.Counts(v.Replaced).Summary()))
+	}
 }
 
 // without says which contents are not there, "" if all are.
 func without(withheld, absent uint64) string {
 	var parts []string
 	if withheld > 0 {
-		parts = append(parts, grouped(withheld)+" left out by the filter")
+		parts = append(parts, grouped(withheld)+" rewritten or left out by the filter")
 	}
 	if absent > 0 {
 		parts = append(parts, grouped(absent)+" erased before")

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -17,15 +18,18 @@ type Options struct {
 	Sessions []uuid.UUID // nil: the whole store
 	Note     []byte      // a signed checkpoint of the store; nil: none
 	Key      string      // the verifier key that goes with it, for information
-	// Withhold reports whether a content is to be left out. nil: none is.
-	Withhold func(ev *eventlog.Event, content []byte) bool
+	// Filter rewrites what it finds secrets in. A bundle is hashed, so it holds no
+	// content that was rewritten: one that would be is left out, with its salt.
+	// Facts can't be left out: an event whose facts would be rewritten ends the
+	// export. nil: none.
+	Filter   func(text []byte) []byte
 	Progress func(done, of uint64) // positions; nil: none
 }
 
 // Written is what an export wrote.
 type Written struct {
 	Sessions, Frames, Events, Contents uint64
-	Withheld                           uint64 // contents left out by Withhold
+	Withheld                           uint64 // contents left out by Filter
 	Absent                             uint64 // contents that the store has no more
 	TreeSize                           uint64
 	TreeRoot                           eventlog.Hash
@@ -36,7 +40,7 @@ type Written struct {
 // not changed, and must not be appended to meanwhile. Memory is bounded by the
 // number of sessions and one batch's contents.
 //
-// Errors: ErrNotFound (a session); ErrCorrupt: damage is never handed on;
+// Errors: ErrNotFound (a session); ErrInvalid (facts that Filter would rewrite); ErrCorrupt: damage is never handed on;
 // ErrConflict: the store was appended to; those of w.
 func Export(ctx context.Context, s *eventlog.Store, w io.Writer, o Options) (Written, error) {
 	e := &exporter{s: s, o: o, size: s.Durable(), logs: map[uuid.UUID]*logState{}}
@@ -126,7 +130,7 @@ func (e *exporter) head(ids []uuid.UUID) error {
 	if e.o.Sessions == nil {
 		flags |= flagWhole
 	}
-	if e.o.Withhold != nil {
+	if e.o.Filter != nil {
 		flags |= flagFiltered
 	}
 	e.w.record(kindHead, []byte{formatVersion, flags}, id.Store[:], uvarint(id.Incarnation), uvarint(e.size))
@@ -195,6 +199,15 @@ func (e *exporter) position(f *eventlog.RawFrame) error {
 
 func (e *exporter) content(f *eventlog.RawFrame, i int) error {
 	ev, chunks := &f.Events[i], f.Chunks[i]
+	if e.o.Filter != nil {
+		facts, err := ev.Facts.JSON()
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(e.o.Filter(facts), facts) {
+			return fmt.Errorf("%w: session %s: seq %d: %s: the filter finds something in its facts, which a bundle can't leave out", eventlog.ErrInvalid, ev.Session, ev.Seq, ev.Type)
+		}
+	}
 	switch {
 	case !ev.HasContent:
 		return nil
@@ -202,12 +215,12 @@ func (e *exporter) content(f *eventlog.RawFrame, i int) error {
 		e.done.Absent++
 		return nil
 	}
-	if e.o.Withhold != nil {
+	if e.o.Filter != nil {
 		content, err := eventlog.DecodeChunks(ev, chunks)
 		if err != nil {
 			return err
 		}
-		if e.o.Withhold(ev, content) {
+		if !bytes.Equal(e.o.Filter(content), content) {
 			e.done.Withheld++
 			return e.w.record(kindWithout, uvarint(uint64(i)), []byte{withheldByFilter})
 		}

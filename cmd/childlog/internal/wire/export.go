@@ -14,6 +14,9 @@ type Exported struct {
 	TreeSize uint64 `json:"tree_size"`
 	TreeRoot string `json:"tree_root"`
 	SHA256   string `json:"sha256"`
+	Filtered bool   `json:"filtered"`
+
+	Replaced map[string]uint64 `json:"replaced"` // by detector; null without a filter
 }
 
 // BundleSession is what a check of a bundle proved of one log.
