@@ -200,6 +200,7 @@ func TestWords(t *testing.T) {
 	require.Equal(t, "12.000034", money(12000034))
 	require.Equal(t, "2026-11-30 13:25:05 UTC", when("2026-11-30T13:25:05.123456789Z"))
 	require.Equal(t, "soon", when("soon"))
+	require.Equal(t, "not recorded", when("1970-01-01T00:00:00Z"))
 	require.Equal(t, "1, 2 and 1\u202f000 more", seqs([]uint64{1, 2}, 1002))
 	require.Equal(t, "1 event", plural(1, "event"))
 }

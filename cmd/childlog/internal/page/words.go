@@ -24,11 +24,15 @@ func short(id string) string {
 	return id
 }
 
-// when shows a time to the second. What is no time stands as it is.
+// when shows a time to the second. What is no time stands as it is; an imported
+// log that states none has the beginning of 1970.
 func when(at string) string {
 	t, err := time.Parse(time.RFC3339Nano, at)
-	if err != nil {
+	switch {
+	case err != nil:
 		return at
+	case t.UnixNano() == 0:
+		return "not recorded"
 	}
 	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }

@@ -86,9 +86,6 @@ var builtin = func() map[string]bool {
 	return names
 }()
 
-// Detectors lists the names of the built-in detectors, sorted.
-func Detectors() []string { return slices.Sorted(maps.Keys(builtin)) }
-
 // lead is what a literal leads to.
 type lead struct {
 	find func(t []byte, at, n int) (span, bool)
