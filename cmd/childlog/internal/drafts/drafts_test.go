@@ -121,6 +121,12 @@ func TestActionLog(t *testing.T) {
 		ev := carried(t, s, line)
 		require.Equal(t, ev.ID.String(), line["step_id"])
 	}
+	for _, write := range []writeFunc{Receipts, Actions} {
+		require.ErrorIs(t, write(context.Background(), io.Discard, s, []uuid.UUID{uuid.New()}, Options{}), eventlog.ErrNotFound)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.ErrorIs(t, write(ctx, io.Discard, s, []uuid.UUID{audittest.Child}, Options{}), context.Canceled)
+	}
 }
 
 // TestLinkIsTheDrafts holds the rule of the chain against the draft's published
@@ -159,14 +165,4 @@ func TestCase35_DraftsLackPlantedSecrets(t *testing.T) {
 	}
 	plain := export(t, Receipts, s, Options{Contents: true}, audittest.Child)
 	require.Contains(t, plain[0], secret, "the test plants it where a receipt shows it")
-}
-
-func TestErrors(t *testing.T) {
-	s := audittest.Scene(t, audittest.Texts{})
-	for _, write := range []writeFunc{Receipts, Actions} {
-		require.ErrorIs(t, write(context.Background(), io.Discard, s, []uuid.UUID{uuid.New()}, Options{}), eventlog.ErrNotFound)
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		require.ErrorIs(t, write(ctx, io.Discard, s, []uuid.UUID{audittest.Child}, Options{}), context.Canceled)
-	}
 }

@@ -151,14 +151,17 @@ func TestTraceOfATree(t *testing.T) {
 	require.Equal(t, text, again, "the same state gives the same bytes")
 	_, alone := export(t, s, Options{}, audittest.Child)
 	require.Equal(t, child.span, agentOf(alone, audittest.Child).span, "a part of the tree names the same spans")
-}
 
-func TestContentsOnRequest(t *testing.T) {
-	s := audittest.Scene(t, audittest.Texts{Argument: "the argument", Result: "the result"})
-	_, spans := export(t, s, Options{Contents: true}, audittest.Child)
-	c1 := callOf(t, spans, "c1")
+	_, spans = export(t, s, Options{Contents: true}, audittest.Child)
+	c1 = callOf(t, spans, "c1")
 	require.Contains(t, c1.attr["gen_ai.tool.call.arguments"], `"note":"the argument"`)
 	require.Equal(t, "the result", c1.attr["gen_ai.tool.call.result"])
+
+	require.ErrorIs(t, Write(context.Background(), &bytes.Buffer{}, s, []uuid.UUID{uuid.New()}, Options{}), eventlog.ErrNotFound)
+	require.ErrorIs(t, Write(context.Background(), &bytes.Buffer{}, s, []uuid.UUID{eventlog.StoreSession}, Options{}), eventlog.ErrInvalid)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, Write(ctx, &bytes.Buffer{}, s, []uuid.UUID{audittest.Child}, Options{}), context.Canceled)
 }
 
 // TestCase35_TracesLackPlantedSecrets plants a secret in a label, in a nested
@@ -201,13 +204,4 @@ func TestTimesAreClaims(t *testing.T) {
 	require.Equal(t, "100000000007", s.Start)
 	require.False(t, s.period(time.Unix(-5, 0), at))
 	require.Equal(t, "0", s.Start)
-}
-
-func TestErrors(t *testing.T) {
-	s := audittest.Scene(t, audittest.Texts{})
-	require.ErrorIs(t, Write(context.Background(), &bytes.Buffer{}, s, []uuid.UUID{uuid.New()}, Options{}), eventlog.ErrNotFound)
-	require.ErrorIs(t, Write(context.Background(), &bytes.Buffer{}, s, []uuid.UUID{eventlog.StoreSession}, Options{}), eventlog.ErrInvalid)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.ErrorIs(t, Write(ctx, &bytes.Buffer{}, s, []uuid.UUID{audittest.Child}, Options{}), context.Canceled)
 }

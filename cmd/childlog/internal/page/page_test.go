@@ -123,7 +123,7 @@ func TestCase63_HostileTextIsInert(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			r := filled(text)
-			page := written(t, Options{Store: text}, r, r)
+			page := written(t, Options{Store: text}, r)
 			checkInert(t, page)
 			require.NotContains(t, page, "<script")
 			require.NotContains(t, page, "<img")
