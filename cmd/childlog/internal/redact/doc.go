@@ -17,7 +17,7 @@
 // quoted again, up to [maxWrapped] levels; what lies deeper is filtered as text.
 // A member whose name promises a secret loses its value whatever it looks like,
 // numbers included; so do the element behind "--password" in a list of
-// arguments and the "value" beside a "name". Valid JSON stays valid JSON without
+// arguments and the "value" behind a "name". Valid JSON stays valid JSON without
 // duplicate names. A string that nothing was found in keeps its exact bytes.
 //
 // Runs of base64 that hold readable text are filtered inside and encoded again.

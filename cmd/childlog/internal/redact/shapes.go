@@ -15,8 +15,8 @@ type shape struct {
 
 var shapes = []shape{
 	{"-----begin ", lead{find: privateKey, run: true}},
-	{"---- begin ssh2 encrypted private key ----", lead{find: toTheEnd("private-key"), run: true}},
-	{"private-lines:", lead{find: toTheEnd("private-key"), run: true}}, // PuTTY
+	{"---- begin ssh2 encrypted private key ----", lead{find: toTheEnd, run: true}},
+	{"private-lines:", lead{find: toTheEnd, run: true}}, // PuTTY
 	{"eyj", lead{find: jwt, run: true}},
 	{"://", lead{find: userinfo}},
 	{"bearer ", lead{find: bearer, run: true}},
@@ -34,9 +34,9 @@ var shapes = []shape{
 	{"x-goog-signature=", lead{find: parameter("signed-url", 20), run: true}},
 	{"q~", lead{find: azureSecret, run: true}},
 	{":aa", lead{find: telegram, run: true}},
-	{"-u ", lead{find: option("login-option")}},
-	{"--user ", lead{find: option("login-option")}},
-	{"--user=", lead{find: option("login-option")}},
+	{"-u ", lead{find: loginOption}},
+	{"--user ", lead{find: loginOption}},
+	{"--user=", lead{find: loginOption}},
 	{"akia", lead{find: awsSecretNear}},
 	{"asia", lead{find: awsSecretNear}},
 }
@@ -68,10 +68,10 @@ func privateKey(t []byte, at, n int) (span, bool) {
 	return span{at, i, "private-key", specific}, true
 }
 
-// toTheEnd is the detector of a key that stands in a file of its own: all that
+// toTheEnd finds a private key that stands in a file of its own: all that
 // follows goes.
-func toTheEnd(name string) func(t []byte, at, n int) (span, bool) {
-	return func(t []byte, at, n int) (span, bool) { return span{at, len(t), name, specific}, at+n < len(t) }
+func toTheEnd(t []byte, at, n int) (span, bool) {
+	return span{at, len(t), "private-key", specific}, at+n < len(t)
 }
 
 // jwt finds a compact JWS or JWE (RFC 7515 7.1, RFC 7516 7.1): three to five
@@ -200,14 +200,14 @@ func parameter(name string, least int) func(t []byte, at, n int) (span, bool) {
 // azureSecret finds a client secret of Entra ID: three letters, a digit, Q~ and
 // 31 to 34 more.
 func azureSecret(t []byte, at, n int) (span, bool) {
-	end := newOrDashed.run(t, at+n, len(t))
+	end := secretBytes.run(t, at+n, len(t))
 	if at < 4 || !digits[t[at-1]] || t[at] != 'Q' || end-at-n < 30 || end-at-n > 36 {
 		return span{}, false
 	}
-	return span{at - 4, end, "azure-client-secret", specific}, newOrDashed.run(t, at-4, 4) == at
+	return span{at - 4, end, "azure-client-secret", specific}, secretBytes.run(t, at-4, 4) == at
 }
 
-var newOrDashed = newAlphabet("09azAZ", "_-.~")
+var secretBytes = newAlphabet("09azAZ", "_-.~")
 
 // telegram finds a bot's token: its number, a colon, AA and 33 more.
 func telegram(t []byte, at, n int) (span, bool) {
@@ -219,15 +219,13 @@ func telegram(t []byte, at, n int) (span, bool) {
 	return span{from, end, "telegram-token", specific}, at-from >= 8 && string(t[at+1:at+n]) == "AA" && end-at-n >= 30 && end-at-n <= 36
 }
 
-// option is the detector of curl's user:password.
-func option(name string) func(t []byte, at, n int) (span, bool) {
-	return func(t []byte, at, n int) (span, bool) {
-		if at > 0 && t[at-1] != ' ' && t[at-1] != '\t' && t[at-1] != '\n' {
-			return span{}, false
-		}
-		v := readValue(t, at+n, false)
-		return span{v.from, v.end, name, generic}, isLogin(t[v.from:v.end])
+// loginOption finds curl's user:password.
+func loginOption(t []byte, at, n int) (span, bool) {
+	if at > 0 && !blanks[t[at-1]] {
+		return span{}, false
 	}
+	v := readValue(t, at+n, false)
+	return span{v.from, v.end, "login-option", generic}, isLogin(t[v.from:v.end])
 }
 
 // isLogin reports whether an argument is a user and a password.
