@@ -323,7 +323,7 @@ func usageText(u *wire.Usage) term.Text {
 
 func (a *app) redactions(r *review.Redactions) {
 	a.section("redactions")
-	if len(r.Markers) == 0 {
+	if len(r.Markers)+len(r.Purged)+len(r.Holds) == 0 {
 		a.out.Println(term.Plain("none"))
 		return
 	}
@@ -332,12 +332,25 @@ func (a *app) redactions(r *review.Redactions) {
 			a.out.Println(term.Plain(fmt.Sprintf("and %s more", plural(len(r.Markers)-i, "marker"))))
 			break
 		}
-		basis := ""
-		if m.Basis != nil {
-			basis = " (" + *m.Basis + ")"
-		}
-		a.out.Wrap(0, term.Warn(fmt.Sprintf("seq %d", m.Seq)), term.Plain(fmt.Sprintf(": by %s, code %s%s, %s, contents of seq %s", m.By, m.Code, basis, secondsOf(m.Time), seqsText(m.Seqs, m.Count))))
+		a.out.Wrap(0, term.Warn(fmt.Sprintf("seq %d", m.Seq)), term.Plain(fmt.Sprintf(": contents of seq %s erased by %s, %s, %s", seqsText(m.Seqs, m.Count), m.By, codeText(m.Code, m.Basis), secondsOf(m.Time))))
 	}
+	for i, p := range r.Purged {
+		if i == shownMarkers {
+			a.out.Println(term.Plain(fmt.Sprintf("and %s more", plural(len(r.Purged)-i, "removed session"))))
+			break
+		}
+		a.out.Wrap(0, term.Warn(p.Session[:8]), term.Plain(fmt.Sprintf(": a child with %s, removed by %s, %s, %s", plural(int(p.Events), "event"), p.By, codeText(p.Code, p.Basis), secondsOf(p.Time))))
+	}
+	for _, h := range r.Holds {
+		a.out.Wrap(0, term.Warn(h.Hold), term.Plain(fmt.Sprintf(": legal hold by %s, code %s, seq %d", h.By, h.Code, h.Seq)))
+	}
+}
+
+func codeText(code string, basis *string) string {
+	if basis == nil {
+		return "code " + code
+	}
+	return "code " + code + " (" + *basis + ")"
 }
 
 func (a *app) chainUp(chain []review.Link, principal *wire.Principal) {

@@ -52,6 +52,9 @@ end is the word of whoever made the root.`),
 }
 
 func (a *app) who(w *review.Who) {
+	if w.Operator != nil {
+		a.out.Wrap(0, term.Bold("Done by an operator"), term.Plain(" (", *w.Operator, "), and not by the session, for which is answerable:"))
+	}
 	answer := term.Bold(w.Answer)
 	if w.Ends != review.EndsPrincipal {
 		answer = term.Cat(term.Warn(w.Ends), term.Plain(": "), answer)

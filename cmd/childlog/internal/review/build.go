@@ -3,7 +3,6 @@ package review
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -54,7 +53,7 @@ func Build(ctx context.Context, s *eventlog.Store, session uuid.UUID, o Options)
 		return Review{}, err
 	}
 	r := Review{Session: wire.SessionOf(&b.row, s.Boot()), AsOf: AsOf{b.row.Head, wire.Hex(b.row.Hash)}, Coverage: b.calls.cov,
-		Denials: b.calls.denied(), Timeline: b.timeline.done(b.holes), Redactions: b.erased.done()}
+		Denials: b.calls.denied(), Timeline: b.timeline.done(b.holes)}
 	r.Exceptions, r.Checks = b.x.list()
 	if r.Chain, err = b.chain(ctx); err != nil {
 		return Review{}, err
@@ -62,6 +61,9 @@ func Build(ctx context.Context, s *eventlog.Store, session uuid.UUID, o Options)
 	r.Sentence = b.sentence(r.Chain)
 	r.Receipt = b.receipt()
 	if r.Policy, err = b.history(ctx); err != nil {
+		return Review{}, err
+	}
+	if r.Redactions, err = b.redactions(ctx); err != nil {
 		return Review{}, err
 	}
 	if r.Usage, err = b.usage(ctx); err != nil {
@@ -227,7 +229,7 @@ func (b *builder) drift(ctx context.Context, add func(code string, seq uint64, d
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, eventlog.ErrNotFound):
+	case gone(err):
 		b.x.skip("the parent's log is not in this store", Drift)
 	case err != nil:
 		b.x.skip("the parent's policy can't be read", Drift)

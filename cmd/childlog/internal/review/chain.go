@@ -39,8 +39,12 @@ func chainOf(ctx context.Context, s *eventlog.Store, session uuid.UUID) ([]Link,
 // linkOf reads one link, and names the session above it.
 func linkOf(ctx context.Context, s *eventlog.Store, id uuid.UUID) (Link, uuid.UUID, error) {
 	row, err := s.Row(id)
-	if errors.Is(err, eventlog.ErrNotFound) {
-		return Link{Party: Party{Session: id.String(), Kind: "unknown", Missing: true}, Claimed: true, Note: "it has no log in this store: what it held is a claim"}, uuid.Nil, nil
+	if gone(err) {
+		note := "it has no log in this store: what it held is a claim"
+		if errors.Is(err, eventlog.ErrPurged) {
+			note = "its log was purged: what it held is a claim"
+		}
+		return Link{Party: Party{Session: id.String(), Kind: "unknown", Missing: true}, Claimed: true, Note: note}, uuid.Nil, nil
 	}
 	if err != nil {
 		return Link{}, uuid.Nil, err
@@ -71,11 +75,16 @@ func linkOf(ctx context.Context, s *eventlog.Store, id uuid.UUID) (Link, uuid.UU
 	return l, row.Parent, nil
 }
 
+// gone reports whether an error says that a session has no log here, or no more.
+func gone(err error) bool {
+	return errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrPurged)
+}
+
 // agrees looks in the log above for the receipt, and for the head that it was
 // captured at.
 func agrees(ctx context.Context, s *eventlog.Store, l *Link, e *replay.Effective) error {
 	row, err := s.Row(e.Parent)
-	if errors.Is(err, eventlog.ErrNotFound) {
+	if gone(err) {
 		l.Note = "the log above is not in this store"
 		return nil
 	}

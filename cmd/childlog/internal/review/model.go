@@ -241,10 +241,35 @@ type Usage struct {
 	Sessions uint64     `json:"sessions"` // in the subtree, this one included
 }
 
-// Redactions are the contents that were erased.
+// Redactions are the contents that were erased, the children that were removed,
+// and the legal holds that stand in the way of more.
 type Redactions struct {
 	Markers []Redaction `json:"markers"`
 	Events  uint64      `json:"events"` // whose content is gone with a marker
+	Purged  []Removed   `json:"purged"` // children of this session
+	Holds   []Hold      `json:"holds"`
+}
+
+// Removed is a child whose whole log was removed on record. Its parent's log goes
+// on naming it.
+type Removed struct {
+	Session string  `json:"session"`
+	Seq     uint64  `json:"seq"` // of session/purged, in the store's own session
+	Time    string  `json:"time"`
+	By      string  `json:"by"`
+	Code    string  `json:"code"`
+	Basis   *string `json:"basis"`
+	Events  uint64  `json:"events"` // that it had
+	Receipt *string `json:"receipt"`
+}
+
+// Hold is a legal hold that was not released.
+type Hold struct {
+	Hold    string `json:"hold"`
+	Seq     uint64 `json:"seq"`
+	Code    string `json:"code"`
+	By      string `json:"by"`
+	Subtree bool   `json:"subtree"`
 }
 
 // Redaction is one marker: who erased which contents, when, and why by code.

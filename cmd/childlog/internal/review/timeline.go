@@ -123,9 +123,9 @@ func tell(ev *eventlog.Event) (text, tone string) {
 		return "settled: " + f.Str("outcome"), toneGood
 	case eventlog.TypeSessionClosed:
 		return "closed by " + named(f.Str("by")), ""
-	case typeRedacted:
+	case eventlog.TypeContentRedacted:
 		return plural(uint64(len(erasedSeqs(ev))), "content") + " erased by " + named(f.Str("by")) + ": " + f.Str("code"), toneWarn
-	case typeHeld:
+	case eventlog.TypeSessionHeld:
 		return fmt.Sprintf("legal hold %s: %s by %s", f.Str("hold"), f.Str("state"), named(f.Str("by"))), toneWarn
 	}
 	return "", ""

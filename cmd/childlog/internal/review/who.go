@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,9 @@ const (
 type Who struct {
 	Session   wire.Session           `json:"session"`
 	Event     WhoEvent               `json:"event"`
-	Answer    string                 `json:"answer"` // in one sentence
-	Ends      string                 `json:"ends"`   // see the constants
+	Operator  *string                `json:"operator"` // who did it in place of the session, as the event says; null: no operator did
+	Answer    string                 `json:"answer"`   // who answers for the session, in one sentence
+	Ends      string                 `json:"ends"`     // see the constants
 	Principal *wire.Principal        `json:"principal"`
 	Chain     []Link                 `json:"chain"`    // from the session up, as far as it goes
 	Decision  *wire.RecordedDecision `json:"decision"` // null: none is recorded, see note
@@ -80,6 +82,10 @@ func Trace(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint64
 	if ev.Inherited != nil {
 		w.Event.Inherited = &wire.Origin{Session: ev.Inherited.Session.String(), Seq: ev.Inherited.Seq}
 	}
+	if ev.Source == eventlog.SourceOperator {
+		by := cmp.Or(ev.Facts.Str("by"), "operator")
+		w.Operator = &by
+	}
 	if err := w.decided(ctx, s, session, &x); err != nil {
 		return Who{}, err
 	}
@@ -91,13 +97,6 @@ func Trace(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq uint64
 		w.Principal = &wire.Principal{Kind: e.Principal.Kind, Ref: e.Principal.Ref}
 	}
 	w.answer(policyErr)
-	if ev.Source == eventlog.SourceOperator {
-		by := ""
-		if w.Event.By != nil && *w.Event.By != "operator" {
-			by = " (" + *w.Event.By + ")"
-		}
-		w.Answer = "An operator" + by + " did this, and not the session. The session is answered for by: " + w.Answer
-	}
 	return w, ctx.Err()
 }
 
