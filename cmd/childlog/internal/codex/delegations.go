@@ -70,7 +70,10 @@ func (r *run) delegation(ctx context.Context, o *outcome) error {
 	}
 	c, err := r.callOf(ctx, o)
 	if err != nil {
-		return err
+		if ctx.Err() != nil {
+			return err
+		}
+		r.find(f, importer.CodeDamaged, 0, "the parent's log can't be read: "+err.Error())
 	}
 	at := [2]*setting{o.notes.born[0], o.notes.born[1]}
 	if c != nil {
@@ -108,10 +111,11 @@ func (r *run) callOf(ctx context.Context, o *outcome) (c *call, err error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if c := n.callOf(&f.h); c != nil || !n.stored {
+	c = n.callOf(&f.h)
+	switch {
+	case c != nil || !n.stored:
 		return c, nil
-	}
-	if o.notes.parentSeq != 0 {
+	case o.notes.parentSeq != 0:
 		return storedCall(ctx, r.S, f.Parent, o.notes.parentSeq, n)
 	}
 	if err := n.spawns(ctx, r.S, f.Parent); err != nil { // the child was imported before its parent

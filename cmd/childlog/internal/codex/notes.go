@@ -57,14 +57,17 @@ func newNotes() *notes {
 
 // event takes note of an event of the thread's own that bears policy.
 func (n *notes) event(session uuid.UUID, ev *eventlog.NewEvent, seq uint64, line int64) {
-	full := eventlog.Event{Session: session, Seq: seq, Type: ev.Type, Version: 1, Source: eventlog.SourceImport, PolicyBearing: true, Facts: ev.Facts}
+	n.take(&eventlog.Event{Session: session, Seq: seq, Type: ev.Type, Version: 1, Source: eventlog.SourceImport, PolicyBearing: true, Facts: ev.Facts}, line)
+}
+
+func (n *notes) take(ev *eventlog.Event, line int64) {
 	if len(n.policy) < maxPolicy {
-		n.policy = append(n.policy, full)
-		n.policyLine[seq] = line
+		n.policy = append(n.policy, *ev)
+		n.policyLine[ev.Seq] = line
 	} else {
 		n.overflow = true
 	}
-	n.setting(&full)
+	n.setting(ev)
 }
 
 func (n *notes) setting(ev *eventlog.Event) {

@@ -36,17 +36,21 @@ type pass struct {
 	last    time.Time
 }
 
-func newPass(r *run, f *file) *pass {
+func newPass(ctx context.Context, r *run, f *file) (*pass, error) {
 	report := func(code string, line int64, detail string) { r.find(f, code, line, detail) }
 	p := &pass{r: r, f: f, mapper: newMapper(&f.h, report), notes: newNotes()}
-	p.mapper.zone = newZone(&f.h, r.turnsOf(f))
+	turns, err := r.turnsOf(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	p.mapper.zone = newZone(&f.h, turns)
 	if f.watched {
 		p.notes.keepTurns, p.notes.turns = true, map[string]bool{}
 	}
 	if out := r.done[f.Session]; out != nil {
 		p.copied = out.prefix
 	}
-	return p
+	return p, nil
 }
 
 // run reads the file. What it appends is durable when the run's writer says so.
@@ -190,26 +194,50 @@ func (p *pass) header(ctx context.Context, line importer.Line) error {
 		return err
 	}
 	p.notes.event(p.f.Session, &first, seq, 1)
+	if p.known == 1 {
+		return p.knownBorn(ctx, line)
+	}
 	born := p.born(c, line)
 	for i := range born {
-		id := born[i].event.ID
-		if next, err := p.look.Peek(ctx); err != nil || p.known == 1 && next != id {
-			if err != nil {
-				return err
-			}
-			continue // imported before its parent's log was
-		}
 		seq, err := p.place(ctx, line, born[i:i+1])
 		if err != nil {
 			return err
 		}
 		p.notes.event(p.f.Session, &born[i].event, seq, 1)
-		parts = append(parts, born[i])
 	}
-	if p.known == 1 || p.r.O.DryRun {
+	if p.r.O.DryRun {
 		return nil
 	}
-	return p.add(ctx, parts)
+	return p.add(ctx, append(parts, born...))
+}
+
+// knownBorn passes over the policy of the delegation, if the run that wrote the
+// header knew it, and takes it from there: the parent's log may not be in this
+// run.
+func (p *pass) knownBorn(ctx context.Context, line importer.Line) error {
+	stored, err := storedNotes(ctx, p.r.S, p.f.Session)
+	if err != nil {
+		return err
+	}
+	p.notes.parentSeq = stored.parentSeq
+	for _, n := range []byte{partSandbox, partApprovals} {
+		id := importer.EventID(p.f.Session, 1, n, line.Sum)
+		if next, err := p.look.Peek(ctx); err != nil || next != id {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if _, _, err := p.look.Seq(ctx, id); err != nil {
+			return err
+		}
+		for i := range stored.policy {
+			if ev := &stored.policy[i]; ev.ID == id {
+				p.notes.take(ev, 1)
+			}
+		}
+	}
+	return nil
 }
 
 // born are the policy events of a child's delegation.

@@ -144,7 +144,10 @@ func (r *run) file(ctx context.Context, f *file) error {
 			return err
 		}
 	}
-	p := newPass(r, f)
+	p, err := newPass(ctx, r, f)
+	if err != nil {
+		return err
+	}
 	err = p.run(ctx, in)
 	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) && ce.Session == f.Session {
 		r.find(f, importer.CodeDamaged, 0, "the store's copy can't be read, and nothing is added to it: "+err.Error())
@@ -169,17 +172,23 @@ func (r *run) known(ctx context.Context, f *file, in *importer.Input) (bool, err
 		return false, nil
 	}
 	prefix, source, ok, err := importer.Unchanged(ctx, r.S, f.Session, in, func(n int) { r.Progress(int64(n)) }, func(code string, line int64, detail string) { r.find(f, code, line, detail) })
-	if err != nil || !ok {
-		return false, err
+	if err == nil && ok {
+		var n *notes
+		if n, err = storedNotes(ctx, r.S, f.Session); err == nil {
+			return true, r.unchanged(ctx, f, prefix, source, n)
+		}
 	}
-	n, err := storedNotes(ctx, r.S, f.Session)
-	if err != nil {
-		return false, err
+	if ctx.Err() == nil {
+		err = nil // the store's copy is damaged, which its lines will tell
 	}
+	return false, err
+}
+
+func (r *run) unchanged(ctx context.Context, f *file, prefix importer.Prefix, source map[string]any, n *notes) error {
 	r.Report.Unchanged++
 	r.Report.Lines += prefix.Lines
 	inherited, _ := source["inherited"].(int64)
-	return true, r.account(ctx, f, prefix, 0, inherited, n, len(n.policy) == 0)
+	return r.account(ctx, f, prefix, 0, inherited, n, len(n.policy) == 0)
 }
 
 // account adds a file to the report.

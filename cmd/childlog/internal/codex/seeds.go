@@ -99,15 +99,25 @@ func copyOf(payload jsontext.Value) (key [16]byte) {
 	return key
 }
 
-// turnsOf tells which turns a file's ancestor has, nil if that is not known.
-func (r *run) turnsOf(f *file) func(string) bool {
-	id := f.Parent
+// turnsOf tells which turns a file's ancestor has, nil if that is not known or
+// does not matter.
+func (r *run) turnsOf(ctx context.Context, f *file) (func(string) bool, error) {
+	if f.h.seedState != absent || f.h.ancestor() == "" {
+		return nil, nil
+	}
+	id, err := r.seeds.session(f)
 	if place := r.tree.ByKey(f.h.ancestor()); place != nil {
-		id = place.Session
+		id, err = place.Session, nil
 	}
-	out := r.done[id]
-	if out == nil || out.notes.turns == nil {
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	return func(turn string) bool { return out.notes.turns[turn] }
+	if out := r.done[id]; out != nil && out.notes.turns != nil {
+		return func(turn string) bool { return out.notes.turns[turn] }, nil
+	}
+	turns, err := storedTurns(ctx, r.S, id)
+	if turns == nil || err != nil {
+		return nil, err
+	}
+	return func(turn string) bool { return turns[importer.Code(turn)] }, nil
 }

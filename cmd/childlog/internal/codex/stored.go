@@ -91,6 +91,25 @@ func storedCall(ctx context.Context, s *eventlog.Store, parent uuid.UUID, seq ui
 	return &call{id: page.Events[0].Facts.Str("call"), tool: toolSpawn, seq: seq, sandbox: before(n.sandboxes, seq), approvals: before(n.approvals, seq)}, nil
 }
 
+// storedTurns are the ids of the turns of a session that is in the store, as
+// facts hold them.
+func storedTurns(ctx context.Context, s *eventlog.Store, session uuid.UUID) (map[string]bool, error) {
+	turns := map[string]bool{}
+	err := s.ReplayBorrowed(ctx, session, false, func(ev *eventlog.Event) error {
+		if ev.Type == eventlog.TypeTurnStart && ev.Inherited == nil && len(turns) < maxTurns {
+			turns[ev.Facts.Str("id")] = true
+		}
+		return nil
+	})
+	if errors.Is(err, eventlog.ErrNotFound) {
+		return nil, nil
+	}
+	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) {
+		return nil, nil // then the times in the ids have to do
+	}
+	return turns, err
+}
+
 // before is the last setting before a seq.
 func before(list []setting, seq uint64) (found *setting) {
 	for i := range list {

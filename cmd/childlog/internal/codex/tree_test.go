@@ -1,7 +1,10 @@
 package codex
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
@@ -150,6 +153,42 @@ func TestParentLater(t *testing.T) {
 	}
 	require.Equal(t, 2, report.Unchanged, "the parent's calls were found in the store")
 	require.Zero(t, load(t, s, importer.Options{}, "testdata/tree/b-child.jsonl").Events)
+}
+
+// TestChildAlone: a child that was imported with its parent's log goes on
+// without it, and is reported as before; so is a fork.
+func TestChildAlone(t *testing.T) {
+	for _, name := range []string{"b-child.jsonl", "a-fork.jsonl"} {
+		raw, err := os.ReadFile("testdata/tree/" + name)
+		require.NoError(t, err)
+		s, dir := newStore(t), t.TempDir()
+		path := filepath.Join(dir, name)
+		half := bytes.LastIndexByte(raw[:len(raw)-2], '\n') + 1
+		require.NoError(t, os.WriteFile(path, raw[:half], 0o600))
+		first := load(t, s, importer.Options{}, path, "testdata/tree/c-root.jsonl")
+		require.NoError(t, os.WriteFile(path, raw, 0o600))
+		report := load(t, s, importer.Options{}, path)
+		require.EqualValues(t, 2, report.Events, "the line and the run's mark")
+		require.Equal(t, first.DelegationList, report.DelegationList)
+		require.Equal(t, first.Drift, report.Drift)
+		again := load(t, s, importer.Options{}, path)
+		require.Zero(t, again.Events)
+		require.Equal(t, first.DelegationList, again.DelegationList)
+	}
+}
+
+// TestForkLater: a fork without ordinals and times finds its boundary by what
+// the store has of its ancestor.
+func TestForkLater(t *testing.T) {
+	s, dir := newStore(t), t.TempDir()
+	full := `,"sandbox_policy":{"type":"danger-full-access"},"approval_policy":"never"`
+	replayed := []string{msg("task_started", `,"turn_id":"turn-1"`), turnContext("turn-1", full)}
+	load(t, s, importer.Options{}, lines(t, dir, "p.jsonl", append([]string{meta("parent", "")}, replayed...)...))
+	fork := append(append([]string{meta("fork", `"forked_from_id":"parent",`)}, replayed...), msg("task_started", `,"turn_id":"turn-2"`), turnContext("turn-2", readOnly))
+	report := load(t, s, importer.Options{}, lines(t, dir, "f.jsonl", fork...))
+	require.EqualValues(t, 2, report.SessionList[0].Inherited)
+	require.Contains(t, report.SessionList[0].Sandbox, "read-only")
+	require.NotContains(t, codes(report), codeUnlinked)
 }
 
 // meta is a header of a thread, with more fields in front.
