@@ -12,6 +12,7 @@ const (
 	codeCallInferred  = "call-inferred"    // the call that made a child, found by its prompt or its type
 	codeCallUnclear   = "call-ambiguous"   // several calls could have made a child
 	codeNoCall        = "call-missing"     // no call in the parent's log that could have made a child
+	codeNoAgent       = "agent-missing"    // a call that made an agent whose log was not among the files
 	codeNoEnd         = "launched-no-end"  // a call returned when its agent began, and no line says that it ended
 	codeForkInferred  = "fork-inferred"    // which session was copied is not recorded
 	codeUnlocated     = "copy-not-located" // the original of copied lines is not in the store

@@ -79,7 +79,10 @@ func findCall(c *conv, candidates []*conv, alike int) (how string) {
 		}
 		return found, in
 	}
-	take := func(k *call, by *conv, mark string) { c.call, c.by, c.callMark = *k, by, mark }
+	take := func(k *call, by *conv, mark string) {
+		k.found = true
+		c.call, c.by, c.callMark = *k, by, mark
+	}
 	recorded := []func(*call) bool{
 		func(k *call) bool { return c.agent != "" && k.agent == c.agent },
 		func(k *call) bool { return c.side().call != "" && k.id == c.side().call },
@@ -194,4 +197,37 @@ func (r *run) exceptions(c *conv) {
 	if c.call.launched && !c.by.notes.ended[c.call.task] {
 		note(codeNoEnd, "the call returned when what it made began, and no line of this log says that this ended")
 	}
+}
+
+// missing reports the calls that made agents whose logs are neither in this run
+// nor in the store: they were not among the paths, the harness has cleaned them
+// up, or its version wrote none.
+func (r *run) missing() error {
+	for _, id := range r.order {
+		c := r.done[id]
+		for i := range c.notes.calls {
+			k := &c.notes.calls[i]
+			if k.found || k.failed {
+				continue
+			}
+			what := "what it made"
+			if k.agent != "" {
+				what = fmt.Sprintf("agent %.80q", k.agent)
+				key := agentKey(c.f.h.session, k.agent)
+				session, _, err := r.plan.tree.Resolve(key)
+				if err != nil {
+					return err
+				}
+				if known, err := r.plan.tree.Known(session); known || err != nil {
+					if err != nil {
+						return err
+					}
+					continue
+				}
+			}
+			r.Findings.Add(importer.Finding{Code: codeNoAgent, File: c.f.path, Line: k.line, Session: id, Seq: k.seq,
+				Detail: fmt.Sprintf("tool %.80q delegated, and the log of %s is not there", k.tool, what)})
+		}
+	}
+	return nil
 }

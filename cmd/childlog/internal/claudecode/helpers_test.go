@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -53,13 +54,9 @@ func load(t testing.TB, s *eventlog.Store, o importer.Options, paths ...string) 
 // lines writes a file of the given lines.
 func lines(t testing.TB, dir, name string, lines ...string) string {
 	t.Helper()
-	var b []byte
-	for _, l := range lines {
-		b = append(append(b, l...), '\n')
-	}
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path, b, 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(append(lines, ""), "\n")), 0o600))
 	return path
 }
 

@@ -45,7 +45,11 @@ func TestWrongTypes(t *testing.T) {
 	raw, err := os.ReadFile("testdata/tree/-srv-garden/" + garden + ".jsonl")
 	require.NoError(t, err)
 	shapes := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	for _, n := range []int{2, 4, 8, 10, 11, 15, 17, 18, 21, 23} {
+	numbers := []int{2, 4, 8, 10, 11, 15, 17, 18, 21, 23}
+	if testing.Short() {
+		numbers = []int{8, 15, 21}
+	}
+	for _, n := range numbers {
 		var line map[string]any
 		require.NoError(t, json.Unmarshal([]byte(shapes[n-1]), &line))
 		for name, v := range line {
@@ -106,6 +110,29 @@ func TestNestedByItsCall(t *testing.T) {
 	require.Equal(t, find(t, s, "s"), row.Root)
 	require.Equal(t, 2, row.Depth)
 	require.Equal(t, importer.Inferred, delegation(t, report, inner).ParentMark)
+}
+
+// TestMissingAgents: a call that made an agent says so, whether its log is
+// there or not; one that was denied made none.
+func TestMissingAgents(t *testing.T) {
+	s := newStore(t)
+	dir := t.TempDir()
+	call := func(id string) string {
+		return fmt.Sprintf(`{"type":"assistant","uuid":"c-%[1]s","sessionId":"s","message":{"id":"m-%[1]s","content":[{"type":"tool_use","id":%[1]q,"name":"Task","input":{"prompt":%[1]q}}]}}`, id)
+	}
+	result := func(id, agent string, fails bool) string {
+		return fmt.Sprintf(`{"type":"user","uuid":"r-%[1]s","sessionId":"s","message":{"content":[{"type":"tool_result","tool_use_id":%[1]q,"is_error":%[3]t}]},"toolUseResult":{"agentId":%[2]q}}`, id, agent, fails)
+	}
+	lines(t, dir, "s.jsonl", call("t1"), result("t1", "gone", false), call("t2"), result("t2", "", true), call("t3"), call("t4"), result("t4", "there", false))
+	lines(t, dir, "s/subagents/agent-there.jsonl", `{"type":"user","uuid":"x","sessionId":"s","agentId":"there","message":{"content":"go"}}`)
+	report := load(t, s, importer.Options{}, dir)
+	require.Equal(t, []string{codeNoAgent, codeNoAgent}, codes(report))
+	require.EqualValues(t, 1, report.Findings[0].Line)
+	require.Contains(t, report.Findings[0].Detail, `agent "gone"`)
+	require.EqualValues(t, 5, report.Findings[1].Line, "it has no result")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "s")))
+	lines(t, dir, "s.jsonl", call("t1"), result("t1", "gone", false), call("t2"), result("t2", "", true), call("t3"), call("t4"), result("t4", "there", false), "{}")
+	require.Equal(t, []string{codeNoAgent, codeNoAgent}, codes(load(t, s, importer.Options{}, dir)), "the other one's is in the store")
 }
 
 // TestCopiedSession: a copy of a session's file in the same run does not make
@@ -171,7 +198,11 @@ func TestForkCircle(t *testing.T) {
 func TestDeepAndLong(t *testing.T) {
 	deep := `{"type":"user","uuid":"deep","sessionId":"s","x":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}`
 	long := `{"type":"user","uuid":"long","sessionId":"s","message":{"role":"user","content":"` + strings.Repeat("long ", 1<<20) + `"}}`
-	tooLong := `{"type":"user","uuid":"too","sessionId":"s","message":{"role":"user","content":"` + strings.Repeat("x", eventlog.MaxContent) + `"}}`
+	tooLong, kept := `{"type":"user","uuid":"too","sessionId":"s","message":{"role":"user","content":"`+strings.Repeat("x", eventlog.MaxContent)+`"}}`, importer.Kept{Unreadable: 1, TooLong: 1}
+	found := []string{importer.CodeUnreadable, importer.CodeTooLong, codeTooManyCalls, codeTooManyCalls}
+	if testing.Short() { // sixteen megabytes take the race detector half a minute
+		tooLong, long, kept, found = "{}", long[:1000]+`"}}`, importer.Kept{Unreadable: 1, Untyped: 1}, append(found[:1], found[2:]...)
+	}
 	var calls, results []string
 	for i := range 500 {
 		calls = append(calls, fmt.Sprintf(`{"type":"tool_use","id":"t%d","name":"Bash","input":{}}`, i))
@@ -182,8 +213,8 @@ func TestDeepAndLong(t *testing.T) {
 		`{"type":"user","uuid":"first","sessionId":"s","message":{"role":"user","content":"go"}}`, deep, long, tooLong,
 		`{"type":"assistant","uuid":"c","sessionId":"s","message":{"id":"m","content":[`+strings.Join(calls, ",")+`]}}`,
 		`{"type":"user","uuid":"r","sessionId":"s","toolDenialKind":"user-rejected","message":{"content":[`+strings.Join(results, ",")+`]}}`))
-	require.Equal(t, importer.Kept{Unreadable: 1, TooLong: 1}, report.Kept)
-	require.Equal(t, []string{importer.CodeUnreadable, importer.CodeTooLong, codeTooManyCalls, codeTooManyCalls}, codes(report))
+	require.Equal(t, kept, report.Kept)
+	require.Equal(t, found, codes(report))
 	list := events(t, s, find(t, s, "s"))
 	require.Len(t, of(list, eventlog.TypeToolCall), maxParts)
 	require.Len(t, of(list, eventlog.TypeToolResult), maxParts)

@@ -36,10 +36,12 @@ type call struct {
 	seq                              uint64
 	line                             int64
 
+	failed   bool   // it was denied, or ended in an error
 	launched bool   // the answer is not the agent's end
 	agent    string // that the answer names
 	run      string // workflow run that it names
 	task     string // by which its end is told
+	found    bool   // a conversation that it made
 }
 
 // mode is a permission mode and the event that states it.
@@ -155,6 +157,7 @@ func (n *notes) user(out *mapped) {
 			continue
 		}
 		c := &n.calls[j]
+		c.failed = out.m.results[i].fails
 		if len(out.m.results) > 1 {
 			continue // toolUseResult speaks of one
 		}

@@ -36,6 +36,9 @@ func Import(ctx context.Context, s *eventlog.Store, paths []string, o importer.O
 	r := &run{Run: importer.NewRun(s, System, o), done: map[uuid.UUID]*conv{}, families: map[string][]*conv{},
 		settled: map[string]map[*file]*known{}, noted: map[eventlog.Ref]bool{}}
 	err := r.all(ctx, paths)
+	if err == nil {
+		err = r.missing()
+	}
 	for _, id := range r.order {
 		r.delegation(r.done[id])
 	}
