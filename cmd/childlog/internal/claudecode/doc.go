@@ -19,7 +19,9 @@
 // agent; it is inferred ("call-inferred") if it is the only one whose prompt is
 // the agent's first message, or whose type only this agent of the session has.
 // agent-acompact-<id> summarized its session: a child, and no delegation.
-// The .meta.json itself is kept as import/sidecar.
+// The .meta.json itself is kept as import/sidecar. A call that delegated and
+// whose agent has no log, in the run or in the store, is reported
+// ("agent-missing").
 //
 // Lines that were copied from another session, by a fork or a resumption, are
 // marked as inherited and count for nothing here. A copy is known by its
@@ -61,7 +63,10 @@
 // progress lines repeat what an agent's own log has, and are kept as they are.
 //
 // What a line becomes depends on its file alone. So a later run knows again
-// what an earlier one wrote, whatever else it was given.
+// what an earlier one wrote, whatever else it was given. A session none of whose
+// files changed is known by their digests and not taken apart again: its
+// delegations are reported from what the last run kept of them in import/source,
+// its findings are not repeated.
 //
 // # Policy
 //
