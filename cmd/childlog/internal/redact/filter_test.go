@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/audittest"
 	"childlog/eventlog"
 )
 
@@ -83,7 +84,7 @@ func TestJSONByName(t *testing.T) {
 // make an object that strict readers refuse.
 func TestEqualNamesStayApart(t *testing.T) {
 	f := filter(t, Options{Roots: []Root{{"/srv/a", "w"}, {"/srv/b", "w"}}})
-	one, two := "ghp_"+drawn("1", 36, az09), "ghp_"+drawn("2", 36, az09)
+	one, two := "ghp_"+audittest.Drawn("1", 36, audittest.Alnum), "ghp_"+audittest.Drawn("2", 36, audittest.Alnum)
 	out, err := f.JSON([]byte(`{"`+one+`":1,"`+two+`":2,"[redacted:github-token]":3,"/srv/a/x":4,"/srv/b/x":5,"same":6,"same":7}`), nil)
 	require.NoError(t, err)
 	require.Equal(t, `{"[redacted:github-token]":1,"[redacted:github-token]#2":2,"[redacted:github-token]#3":3,"<root:w>/x":4,"<root:w>/x#2":5,"same":6,"same":7}`, string(out))
@@ -93,7 +94,7 @@ func TestEqualNamesStayApart(t *testing.T) {
 // protect a secret behind it.
 func TestPlaceholdersHideNothing(t *testing.T) {
 	f := filter(t, Options{})
-	key := "sk-" + strings.ToLower(drawn("k", 40, az09)) + "7"
+	key := "sk-" + strings.ToLower(audittest.Drawn("k", 40, audittest.Alnum)) + "7"
 	for _, text := range []string{"[redacted:" + key + "]", "password=[redacted:" + key, "[redacted:jwt]" + key, `{"password":"[redacted:jwt]` + key + `"}`} {
 		require.NotContains(t, string(f.Bytes([]byte(text), nil)), key)
 	}
@@ -102,7 +103,7 @@ func TestPlaceholdersHideNothing(t *testing.T) {
 // TestBase64KeepsItsForm: what reads the value goes on reading it.
 func TestBase64KeepsItsForm(t *testing.T) {
 	f := filter(t, Options{})
-	secret := "glpat-" + drawn("g", 20, az09)
+	secret := "glpat-" + audittest.Drawn("g", 20, audittest.Alnum)
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		counts := Counts{}
 		inner := strings.Repeat("ü text?>~ ", 40) + secret + " more"
@@ -182,8 +183,8 @@ func TestSummary(t *testing.T) {
 // TestDetectorsAreNamed: every name that a detector gives is one that a second
 // filtering knows as a placeholder.
 func TestDetectorsAreNamed(t *testing.T) {
-	for _, s := range shots() {
-		require.Contains(t, builtin, s.detector)
+	for _, s := range audittest.Secrets() {
+		require.Contains(t, builtin, s.Detector)
 	}
 	for _, k := range tokens {
 		require.Regexp(t, ruleName, k.name)
@@ -193,13 +194,13 @@ func TestDetectorsAreNamed(t *testing.T) {
 // FuzzFilter: JSON stays JSON and keeps its kind; a secret behind any text does
 // not survive; filtering twice changes nothing.
 func FuzzFilter(f *testing.F) {
-	for _, s := range shots() {
-		f.Add(s.text)
+	for _, s := range audittest.Secrets() {
+		f.Add(s.Text)
 	}
 	for _, text := range []string{"", "[redacted:jwt]", "[redacted:", `{"a":"{\"b\":1}"}`, `["--password","x"]`, "\\", "\"", "password: \"", "://@", "eyJ.eyJ.", "-----BEGIN PRIVATE KEY-----", "\xed\xa0\x80", `"\ud800"`, `{"secret":{"a":[1,"x"]}}`} {
 		f.Add(text)
 	}
-	secret := "ghp_" + drawn("fuzz", 36, az09)
+	secret := "ghp_" + audittest.Drawn("fuzz", 36, audittest.Alnum)
 	filter, err := New(Options{Homes: true, Rules: []Rule{{Name: "four", Literal: "4711"}}, Roots: []Root{{"/srv/acme", "w1"}}})
 	if err != nil {
 		f.Fatal(err)
@@ -263,7 +264,7 @@ func BenchmarkHostile(b *testing.B) {
 // TestLongValuesGoWhole: no bound cuts a secret in two.
 func TestLongValuesGoWhole(t *testing.T) {
 	f := filter(t, Options{})
-	long := drawn("long", 40_000, az09)
+	long := audittest.Drawn("long", 40_000, audittest.Alnum)
 	for _, text := range []string{"password=" + long, `password: "` + long + `"`, "PASSWORD=" + long + "\n", "token=" + long, "Authorization: Bearer " + long, "ghp_" + long, "token=password=" + long} {
 		out := f.String(text+" end", nil)
 		require.Less(t, len(out), 100, text[:20])
