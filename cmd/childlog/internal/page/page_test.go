@@ -136,7 +136,10 @@ func TestCase63_HostileTextIsInert(t *testing.T) {
 func TestCase35_PagesLackPlantedSecrets(t *testing.T) {
 	f, err := redact.New(redact.Options{})
 	require.NoError(t, err)
-	for _, secret := range audittest.Secrets() {
+	for i, secret := range audittest.Secrets() {
+		if testing.Short() && i%6 != 0 {
+			continue // the fields are filtered alike; package redact's tests try each shape
+		}
 		counts := redact.Counts{"jwt": 1}
 		page := written(t, Options{Filter: f, Counts: counts, Store: secret.Text}, filled("x "+secret.Text))
 		secret.Lacks(t, html.UnescapeString(page))
