@@ -29,8 +29,9 @@ The log is checked for it, which reads the whole store. Trust is one of
   claimed     an imported log, or an authority from outside of the store
   incomplete  something can't be read, or does not agree (exit code 6)
 
-and says up to which seq a checkpoint covers the log: without one nobody can
-tell a log that ends here from one whose end was cut off. "enforced" means that
+and says up to which seq the store's checkpoint covers the log: without one that
+is kept elsewhere nobody can tell a log that ends here from one whose end was
+cut off. "enforced" means that
 each call was decided here, as far as the harness obeys; "observed" that none
 was.
 

@@ -113,9 +113,7 @@ func examine(ctx context.Context, s *eventlog.Store, session uuid.UUID, o Option
 		within = func(time.Time) bool { return true }
 	}
 	b := &builder{s: s, o: o, row: row, x: newExceptions(o.Places), timeline: newTimeline(o.Moments), erased: newErased(o.Places)}
-	if b.anchor, err = anchorOf(s); err != nil {
-		return nil, err
-	}
+	b.anchor = anchorOf(s)
 	b.calls = newCalls(b.x, row.Evidence, o.Places, within)
 	b.calls.tell = tell
 	if b.policy, b.policyErr = replay.Policy(ctx, s, session, 0); ctx.Err() != nil {

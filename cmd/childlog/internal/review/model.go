@@ -68,8 +68,9 @@ type Trust struct {
 	Policing   Policing       `json:"enforcement"`
 }
 
-// Anchor says up to where a signed checkpoint covers the log. Without one a log
-// whose end was cut off looks like one that ended there.
+// Anchor says up to where the store's own signed checkpoint covers the log. Without
+// one a log whose end was cut off looks like one that ended there; whoever has the
+// key can sign that, too, unless a copy of the checkpoint is kept elsewhere.
 type Anchor struct {
 	Checkpoint bool    `json:"checkpoint"` // there is one
 	Origin     *string `json:"origin"`     // of the checkpoint
