@@ -31,9 +31,8 @@ The log is checked for it, which reads the whole store. Trust is one of
 
 and says up to which seq the store's checkpoint covers the log: without one that
 is kept elsewhere nobody can tell a log that ends here from one whose end was
-cut off. "enforced" means that
-each call was decided here, as far as the harness obeys; "observed" that none
-was.
+cut off. "enforced" means that each call was decided here, as far as the harness
+obeys; "observed" that none was.
 
 Exceptions are facts to look at, no verdicts. "none found" names the checks that
 were run and how many of the calls had a decision. No content is shown: for that

@@ -35,8 +35,9 @@ as the text that they stand for. A content that was erased never matches.
 
 The flags pick sessions and events, and all that is asked for must hold. Nothing
 is indexed: the logs are read one after the other, in the order of their
-creation, in bounded memory. What can't be read is reported on stderr, and the
-exit code is then 6. Nothing found is no failure.`),
+creation, in bounded memory; the store's own, with its rules, comes last, and
+only where no session is picked. What can't be read is reported on stderr, and
+the exit code is then 6. Nothing found is no failure.`),
 		Example: `  childlog search "connection refused"
   childlog search TODO --subtree 0a1b2c3d --type 'tool/*' --since 7d
   childlog search --regexp 'AKIA[0-9A-Z]{16}' --json
@@ -124,6 +125,9 @@ func (r *searchRun) run(ctx context.Context) error {
 		rows, err := r.filter.Sessions(ctx, s, func(text string) (uuid.UUID, error) { return resolve(ctx, s, text) })
 		if err != nil {
 			return err
+		}
+		if own, err := s.Row(eventlog.StoreSession); err == nil && !r.filter.PicksSessions() {
+			rows = append(rows, own) // no agent's; the texts of rules and reasons are in it
 		}
 		if short, err = shortOf(ctx, s); err != nil {
 			return err

@@ -178,6 +178,12 @@ func (f *Filter) Period() (since, until time.Time) { return f.since, f.until }
 // NeedsPolicy reports whether a session's policy has to be read to pick it.
 func (f *Filter) NeedsPolicy() bool { return f.Role != "" || f.Sandbox != "" }
 
+// PicksSessions reports whether there is a session that does not pass, whatever
+// the period.
+func (f *Filter) PicksSessions() bool {
+	return f.Role != "" || f.Sandbox != "" || f.Status != "" || f.Kind != "" || f.Parent != "" || f.Subtree != ""
+}
+
 // PicksDecisions reports whether only decisions can pass.
 func (f *Filter) PicksDecisions() bool { return f.Verdict != "" || f.Code != "" || f.Decider != "" }
 
