@@ -130,7 +130,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) 
 		return c.report, err
 	}
 	for _, n := range s.notices {
-		if n.Kind == FindIndex || n.Kind == FindRollback || n.Kind == FindMissing && !c.found { // the rest was found again above
+		if n.Kind == FindIndex || n.Kind == FindRollback || n.Kind == FindTree || n.Kind == FindSignature || n.Kind == FindMissing && !c.found { // the rest was found again above
 			c.add(n)
 		}
 	}

@@ -93,11 +93,12 @@ type Against struct {
 
 // SignedReport is what came of comparing the journal with what was signed.
 type SignedReport struct {
-	Signed   *SignedHead  // CHECKPOINT; nil: there is none that binds the store
-	Outside  []SignedHead // Against.Checkpoints, in their order
-	Heads    []Anchor     // the Against.Anchors that hold
-	Anchored uint64       // positions that a checkpoint from outside vouches for
-	Salvaged bool         // frames were lost before, as the store itself says
+	Signed    *SignedHead  // CHECKPOINT; nil: there is none that binds the store
+	Outside   []SignedHead // Against.Checkpoints, in their order
+	Heads     []Anchor     // the Against.Anchors that hold
+	Anchored  uint64       // positions that a checkpoint from outside vouches for
+	Positions uint64       // of the journal
+	Salvaged  bool         // frames were lost before, as the store itself says
 }
 
 // SignedHead is a checkpoint that the journal was compared with.
@@ -214,6 +215,7 @@ func (s *signedCheck) event(ev *Event) {
 
 // end reports what does not hold. next is the end of the journal.
 func (s *signedCheck) end(next uint64) {
+	s.c.report.Positions = next
 	cut := map[*SignedHead]bool{}
 	for _, h := range s.due { // larger than the journal
 		cut[h] = true

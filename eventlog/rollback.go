@@ -36,6 +36,24 @@ type RollbackError struct {
 }
 
 func (e *RollbackError) Error() string {
+	if e.Path == "" {
+		return "rollback: " + e.reason()
+	}
+	return "rollback: " + e.Path + ": " + e.reason()
+}
+
+// kind is that of the finding.
+func (e *RollbackError) kind() string {
+	switch e.Evidence {
+	case RolledBackDiffers:
+		return FindTree
+	case RolledBackForeign, RolledBackBroken:
+		return FindSignature
+	}
+	return FindRollback
+}
+
+func (e *RollbackError) reason() string {
 	what := map[string]string{
 		RolledBackSmaller: fmt.Sprintf("CHECKPOINT was signed over %d positions, the journal has %d", e.Size, e.Found),
 		RolledBackDiffers: fmt.Sprintf("the first %d positions of the journal are not those that CHECKPOINT was signed over", e.Size),
@@ -47,10 +65,7 @@ func (e *RollbackError) Error() string {
 	if e.Detail != "" {
 		what += ": " + e.Detail
 	}
-	if e.Path != "" {
-		what = e.Path + ": " + what
-	}
-	return "rollback: " + what
+	return what
 }
 
 func (e *RollbackError) Unwrap() error { return ErrRollback }
@@ -67,7 +82,7 @@ func (s *Store) indexAhead(c *cover, next uint64) *RollbackError {
 func (s *Store) rolledBack(re *RollbackError) {
 	if s.evidence == nil {
 		s.evidence = re
-		s.notice(FindRollback, re.Found, re.Error())
+		s.notice(re.kind(), re.Found, re.reason())
 	}
 	if s.opts.ReadOnly {
 		s.st.rolledBack = s.evidence

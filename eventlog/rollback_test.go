@@ -121,7 +121,7 @@ func TestRollbackIsFound(t *testing.T) {
 			require.GreaterOrEqual(t, events, 300)
 			report, err := ts.Check(ctx, CheckOptions{})
 			require.NoError(t, err)
-			require.Contains(t, report.kinds(), FindRollback)
+			require.Contains(t, report.kinds(), re.kind())
 			_, err = ts.Backup(ctx, aside(ts, "backup"), BackupOptions{})
 			require.ErrorIs(t, err, ErrRollback)
 

@@ -22,6 +22,7 @@ type Stats struct {
 	PageSize     int    // bytes
 	Lag          uint64 // frames that the index does not cover
 	Fold         int    // version of the fold whose rows the index keeps
+	Signed       uint64 // positions that the last checkpoint covers
 }
 
 // UsedBytes is what the live pages of store.db take, and about what a compacted
@@ -53,6 +54,9 @@ func (s *Store) Stats() (Stats, error) {
 	s.st.mu.RLock()
 	st := Stats{Totals: s.st.totals, Format: s.identity.Format, Incarnation: s.identity.Incarnation, Lag: s.st.next - s.st.covered, Fold: foldVersion}
 	s.st.mu.RUnlock()
+	if c, ok := s.Signed(); ok {
+		st.Signed = c.Size
+	}
 	st.PageSize = s.journal.pageSize
 	pages, free, err := s.journal.usage()
 	if err != nil {
