@@ -181,7 +181,7 @@ func authorizeStore(id uuid.UUID, events []pending, before *entry) error {
 		case ev.Type == TypeStoreImported: // of ImportLogs; no other entry point writes it
 		case ev.Type == TypeStoreRollbackAccepted:
 		case ev.Seq != 1 || !bytes.Equal(ev.Facts, StoreCreated().Facts): // of type session/created, or admit would have refused
-			return unauthorizedf("event %d of the store's own session: got %s, want %s behind the one creation", ev.Seq, ev.Type, TypeStoreRules)
+			return unauthorizedf("event %d of the store's own session: got %s, want %s or %s behind the one creation", ev.Seq, ev.Type, TypeStoreRules, TypeStoreRollbackAccepted)
 		}
 	}
 	return nil

@@ -220,7 +220,11 @@ func (s *signedCheck) end(next uint64) {
 	for _, h := range s.due { // larger than the journal
 		cut[h] = true
 	}
-	if s.own != nil && s.c.s.evidence == nil {
+	switch {
+	case s.own == nil || s.c.s.evidence != nil: // what is wrong is told there
+	case cut[s.own]: // signed since this check began
+		s.c.report.Signed = nil
+	default:
 		s.differs(s.own, "CHECKPOINT", FindTree)
 	}
 	for _, h := range s.outside {

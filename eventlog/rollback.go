@@ -150,8 +150,11 @@ func (s *Store) heldToCheckpoint(ctx context.Context) error {
 				return s.rebuild(ctx, next)
 			}
 		}
+		if errors.Is(err, ErrCorrupt) && s.st.tree.err == nil {
+			s.st.tree.err = err // no rollback, and reported where it is; but nothing is signed over it
+		}
 		if errors.Is(err, ErrCorrupt) || err == nil && root == c.Root {
-			s.signing.last = c // damage is no rollback: it is reported where it is
+			s.signing.last = c
 			return nil
 		}
 		if err != nil {

@@ -158,3 +158,40 @@ func TestRollbackIsFound(t *testing.T) {
 		})
 	}
 }
+
+// TestAcceptRollbackCrashes: whatever was done of it when the process dies, the
+// store is refused until it was accepted in full, and can be.
+func TestAcceptRollbackCrashes(t *testing.T) {
+	for name, crash := range map[string]func(t *testing.T, dir string){
+		"the event is written": func(t *testing.T, dir string) {
+			s, err := Open(ctx, dir, Options{accept: true})
+			require.NoError(t, err)
+			require.NoError(t, s.logAccepted(ctx, AcceptOptions{By: "operator"}, &Accepted{Identity: s.Identity()}))
+			_, err = s.Checkpoint(ctx)
+			require.ErrorIs(t, err, ErrNotFound, "nothing is signed under the old origin")
+			require.NoError(t, s.Close())
+		},
+		"CHECKPOINT is replaced": func(t *testing.T, dir string) {
+			s, err := Open(ctx, dir, Options{accept: true})
+			require.NoError(t, err)
+			require.NoError(t, s.logAccepted(ctx, AcceptOptions{By: "operator"}, &Accepted{Identity: s.Identity()}))
+			s.opts.incarnation = 99
+			_, err = s.changeOrigin(s.Identity())
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts, early := grown(t)
+			copyFile(t, filepath.Join(early, journalFile), filepath.Join(ts.dir, journalFile))
+			require.NoError(t, removeIndex(ts.dir))
+			crash(t, ts.dir)
+			_, err := Open(ctx, ts.dir, Options{})
+			require.ErrorIs(t, err, ErrRollback)
+			_, err = AcceptRollback(ctx, ts.dir, AcceptOptions{By: "operator"})
+			require.NoError(t, err)
+			ts.open()
+			ts.narrow(sid(1))
+		})
+	}
+}
