@@ -27,7 +27,9 @@
 //	LOCK        taken before anything is opened; names its holder
 //	IDENTITY    which store this is
 //	store.db    journal, contents, tombstones: the only truth
-//	index.db    rows, positions, names, links: derived, disposable
+//	index.db    rows, positions, names, links, nodes of the tree: derived, disposable
+//	CHECKPOINT  the last signed head of the tree: what store.db must at least contain
+//	KEY         what it is signed with; may be kept elsewhere, and is in no copy
 //
 // A backup is such a directory without index.db, marked in IDENTITY: it is read
 // and never written.
@@ -59,6 +61,22 @@
 // hides the last commit, refuses writing. A transaction is visible to readers
 // before its last sync, so readers stop at the durable position.
 //
+// # Signatures
+//
+// Over all frames, in the order of their positions, stands a Merkle tree
+// (tree.go); its head is signed at close, on demand and at a steady pace
+// (checkpointer.go) and kept in CHECKPOINT, outside of the database. A journal
+// that is shorter, or another one, was put back or cut: it is not written, and no
+// policy is read of it (rollback.go), until somebody takes that on, which the log
+// then says. What the signature covers is found by whoever has the key, in a check
+// or from a proof of a single event (inclusion.go, prooffile.go).
+//
+// Whoever can write the directory can put back all of it, an older CHECKPOINT
+// included; whoever has the key too can sign what they like. Against both helps
+// only what was kept elsewhere: a checkpoint, or the head of a session. A copy of
+// the directory that goes on by itself is found where heads of both are brought
+// together, and nowhere else.
+//
 // # Salvage
 //
 // [Salvage] reads a file that is damaged in any way and writes what is left into
@@ -78,7 +96,8 @@
 //
 // One process writes a store at a time; any number may read while none does.
 // Network file systems are not supported: their locks and syncs promise less.
-// A store is tamper-evident only as far as a hash of it is kept elsewhere.
+// A store is tamper-evident only as far as a hash of it, and the key, are kept
+// elsewhere. Keys are not rotated: another key is another store's.
 //
 // The format is versioned (see [FormatVersion]). What one release wrote, every
 // later one reads; testdata holds a store of each.

@@ -108,7 +108,7 @@ func TestEveryFlagIsUsed(t *testing.T) {
 			require.True(t, used(`childlog (--\S+ )*`+name+`\b.* `+flag+`\b`), "%s %s is never used", name, flag)
 		})
 	}
-	for _, flag := range []string{"--store", "--json", "--no-color", "--wait"} {
+	for _, flag := range []string{"--store", "--json", "--no-color", "--wait", "--key-file"} {
 		require.True(t, used(flag+`\b`), flag)
 	}
 }

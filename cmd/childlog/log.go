@@ -120,7 +120,12 @@ func (l *logRun) run(ctx context.Context, session string) error {
 		if !first {
 			place.Wait = max(place.Wait, lastPatience) // it was readable a moment ago
 		}
-		err := access.Read(ctx, place, func(s *eventlog.Store) error { return l.render(ctx, s, session, first) })
+		err := access.Read(ctx, place, func(s *eventlog.Store) error {
+			if first {
+				l.warnRolledBack(s)
+			}
+			return l.render(ctx, s, session, first)
+		})
 		if _, writeErr := l.buf.WriteTo(l.stdout); writeErr != nil {
 			return writeErr
 		}

@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": cmdExits, "json": cmdJSON, "keys": cmdKeys, "snap": cmdSnap, "unchanged": cmdUnchanged, "hold": cmdHold, "release": cmdRelease,
-			"damage": cmdDamage,
+			"damage": cmdDamage, "keep": cmdKeep,
 		},
 	})
 }
@@ -131,6 +131,16 @@ func cmdKeys(ts *testscript.TestScript, _ bool, args []string) {
 	if !slices.Equal(got, rest) {
 		ts.Fatalf("keys: got  %s\n      want %s", strings.Join(got, " "), strings.Join(rest, " "))
 	}
+}
+
+// cmdKeep sets a variable to a string of the last answer, and writes it to a
+// file of that name: what a person copies out of it.
+func cmdKeep(ts *testscript.TestScript, _ bool, args []string) {
+	v, rest := find(ts, args)
+	var got string
+	ts.Check(json.Unmarshal(v, &got))
+	ts.Setenv(rest[0], got)
+	ts.Check(os.WriteFile(ts.MkAbs(rest[0]), []byte(got), 0o600))
 }
 
 func storeDigest(ts *testscript.TestScript) string {

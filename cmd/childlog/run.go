@@ -30,6 +30,7 @@ type app struct {
 	json    bool
 	noColor bool
 	wait    time.Duration
+	keyFile string
 
 	running string // the command's path once its arguments were accepted
 }
@@ -122,6 +123,10 @@ func (a *app) commands() []*cobra.Command {
 		newReportCmd(a),
 		newWhoCmd(a),
 		newVerifyCmd(a),
+		newCheckpointCmd(a),
+		newProveCmd(a),
+		newVerifyProofCmd(a),
+		newAcceptRollbackCmd(a),
 		newRedactCmd(a),
 		newHoldCmd(a),
 		newReleaseCmd(a),
@@ -187,6 +192,7 @@ not sandbox anything, and it authenticates nobody.`,
 	p.StringVar(&a.store, "store", "", "directory of the store (default $CHILDLOG_STORE, else the XDG data directory)")
 	p.BoolVar(&a.json, "json", false, "print JSON: one object, or one object a line for lists")
 	p.BoolVar(&a.noColor, "no-color", false, "print without colour (also NO_COLOR and TERM=dumb)")
+	p.StringVar(&a.keyFile, "key-file", os.Getenv("CHILDLOG_KEY_FILE"), "the store's signing key, if it is kept outside of it (default $CHILDLOG_KEY_FILE)")
 	p.DurationVar(&a.wait, "wait", 0, "how long to wait for a store that another process holds, such as 5s")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.style()
@@ -251,12 +257,23 @@ func defaultStore() (string, error) {
 }
 
 func (a *app) place() access.Place {
-	return access.Place{Dir: a.store, Wait: a.wait, Command: a.running}
+	return access.Place{Dir: a.store, Wait: a.wait, Command: a.running, KeyFile: a.keyFile}
 }
 
 // read runs fn on the store, opened so that nothing can be written.
 func (a *app) read(ctx context.Context, fn func(*eventlog.Store) error) error {
-	return a.orInit(access.Read(ctx, a.place(), fn))
+	return a.orInit(access.Read(ctx, a.place(), func(s *eventlog.Store) error {
+		a.warnRolledBack(s)
+		return fn(s)
+	}))
+}
+
+// warnRolledBack says of what is read that it is not what it was. verify tells it
+// at length.
+func (a *app) warnRolledBack(s *eventlog.Store) {
+	if re := s.RolledBack(); re != nil && a.running != "childlog verify" {
+		a.msg.Println(term.Warn("childlog: warning: "), term.Plain(re.Error()), term.Plain("; what is left can be read, and grants nothing"))
+	}
 }
 
 // write runs fn on the store, held for writing. What fn reported is durable

@@ -92,7 +92,15 @@ func statsRows(v *wire.Stats) []term.Row {
 		{Name: "events", Value: n(v.Events), Note: term.Dim(fmt.Sprintf("in %s frames", grouped(v.Frames)))},
 		{Name: "journal", Value: term.Plain(bytesText(v.JournalBytes)), Note: term.Dim(fmt.Sprintf("store.db, %s in use, %s free", pages(v.Pages-v.FreePages), pages(v.FreePages)))},
 		{Name: "index", Value: term.Plain(bytesText(v.IndexBytes)), Note: term.Dim(fmt.Sprintf("index.db, %s frames behind", grouped(v.IndexLag)))},
+		signedRow(v),
 	}
+}
+
+func signedRow(v *wire.Stats) term.Row {
+	if v.Key == "" {
+		return term.Row{Name: "signed", Value: term.Plain("nothing yet")}
+	}
+	return term.Row{Name: "signed", Value: term.Plain(fmt.Sprintf("%s of %s frames", grouped(v.Signed), grouped(v.Frames))), Note: term.Dim(v.Key)}
 }
 
 func largestRows(rows []eventlog.Row) (out []term.Row) {

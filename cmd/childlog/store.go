@@ -23,6 +23,11 @@ Create an empty store. A store is a directory that belongs to you alone: one
 file holds every log, one is an index that can always be rebuilt. The place is
 --store, else CHILDLOG_STORE, else childlog in your data directory.
 
+It gets a key with which its state is signed whenever it is closed. The line
+"key" is the public half: verify --key takes it, from whoever kept it. The
+private half is the file KEY in the store, or the one that --key-file names,
+where who can write the logs can't sign them anew.
+
 A store that exists is left as it is (exit 4).`),
 		Example: `  childlog init
   childlog --store ./agents init --json`,
@@ -37,13 +42,15 @@ A store that exists is left as it is (exit 4).`),
 			case err != nil:
 				return err
 			}
-			v := wire.Store{Store: id.Store.String(), Path: access.Abs(a.place()), Format: id.Format, Incarnation: id.Incarnation, Created: wire.Time(id.Created)}
+			v := wire.Store{Store: id.Store.String(), Path: access.Abs(a.place()), Format: id.Format, Incarnation: id.Incarnation, Created: wire.Time(id.Created), Key: id.Key}
 			return a.show(v, func() {
 				a.out.Println(term.Good("created "), term.Bold(v.Path))
 				a.out.Rows(
 					term.Row{Name: "store", Value: term.Plain(v.Store)},
 					term.Row{Name: "format", Value: term.Plain(strconv.Itoa(v.Format))},
+					term.Row{Name: "key", Value: term.Plain(v.Key)},
 				)
+				a.out.Println(term.Dim("keep the key elsewhere: with it anybody can tell that the logs are yours, and whole"))
 				a.out.Println(term.Dim("next: "), term.Plain("childlog root --sandbox workspace-write --cwd . --label \"my agent\""))
 			})
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,19 +18,12 @@ import (
 	"childlog/replay"
 )
 
-// What a check says if it found nothing. A log that was cut at its end and is
-// consistent looks like one that ended there: only a hash that was kept
-// elsewhere could tell.
-const (
-	statementOK  = "intact, completeness unproven: no outside anchor"
-	statementBad = "not intact"
-)
-
 // findingPolicy is a finding of this command: a policy that can't be read.
 const findingPolicy = "policy"
 
 func newVerifyCmd(a *app) *cobra.Command {
-	var file, key, checkpoint string
+	var bundleFile string
+	var against againstFlags
 	cmd := &cobra.Command{
 		Use:     "verify [ID]",
 		GroupID: groupAudit,
@@ -38,43 +32,49 @@ func newVerifyCmd(a *app) *cobra.Command {
 Read everything and compare everything with everything: the pages of the file,
 the checksum of each frame, the hash chain of each session, the links between
 policy events, atomic units, each content against its commitment, what parents
-and children say of each other, the index against the journal; and rebuild every
-session's policy. All processors are used. Nothing is written and nothing
-repaired. With ID only what concerns that session counts: its own findings, and
-damage of the store in which events of it may have been lost.
+and children say of each other, the tree over all of it against what was signed,
+the index against the journal; and rebuild every session's policy. All
+processors are used. Nothing is written and nothing repaired. With ID only what
+concerns that session counts: its own findings, and damage of the store in which
+events of it may have been lost.
 
-Findings make the exit code 6. Notes are remarks on evidence (an imported log
-that lacks the approval pin, say) and no findings.
+The first word says it, and "status" in the JSON: verified, verified with
+redactions (what was erased is on record; exit 0 as well), incomplete (what is
+missing was lost to damage, and a salvage stated it; exit 6) or failed (exit 6).
+Notes are remarks on evidence and no findings.
 
---bundle checks a file that ` + "`childlog export`" + ` wrote, and needs no store: with
---key that the store's key signed the tree that the frames are in, and with
---checkpoint that it is the tree of which you kept a signed checkpoint.
+"Completeness unproven" is meant: whoever can write the store can put an older
+one back, signature and all. Give what was kept elsewhere: heads that checkpoint
+wrote, or a note of how far a session's log was, as "SESSION SEQ HASH". Without
+--key the store's own key is believed, which they can replace as well.
 
-"Completeness unproven" is meant: without a hash kept elsewhere nobody can tell
-a log that ends here from one whose end was cut off.`),
+--bundle checks a file that ` + "`childlog export`" + ` wrote, and needs no store. It
+takes --key and one --checkpoint.`),
 		Example: `  childlog verify
   childlog verify 0a1b2c3d
+  childlog verify --key KEY --checkpoint /mnt/elsewhere/agents.checkpoint
   childlog verify --bundle audit.bundle --key store.pub
   childlog verify --json`,
 		Args: between(0, "ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if file != "" {
+			if bundleFile != "" {
 				if len(args) > 0 {
 					return usagef("--bundle is checked as a whole; leave ID out")
 				}
-				return a.verifyBundle(ctx, file, key, checkpoint)
+				return a.verifyBundle(ctx, bundleFile, &against)
 			}
-			if key != "" || checkpoint != "" {
-				return usagef("--key and --checkpoint go with --bundle")
-			}
-			v := wire.Verified{Findings: []wire.Finding{}, Notes: []wire.Finding{}}
+			v := wire.Verified{Findings: []wire.Finding{}, Notes: []wire.Finding{}, Signed: wire.Signed{KeyFrom: keyNone, Outside: []wire.Held{}, Heads: []string{}}}
 			var took time.Duration
 			var own term.Text
 			opened := false
-			err := a.read(ctx, func(s *eventlog.Store) error {
+			v.Status = eventlog.StatusFailed
+			err := a.read(ctx, func(s *eventlog.Store) (err error) {
 				opened = true
 				o := eventlog.CheckOptions{}
+				if o.Against, err = against.read(); err != nil {
+					return err
+				}
 				if len(args) == 1 {
 					var err error
 					if o.Session, err = resolve(ctx, s, args[0]); err != nil {
@@ -91,10 +91,14 @@ a log that ends here from one whose end was cut off.`),
 				}
 				v.Sessions, v.Events, v.Frames, v.Contents, v.Bytes = report.Sessions, report.Events, report.Frames, report.Contents, report.Bytes
 				found(&v, &report)
+				v.Status, v.Redacted, v.Purged = report.Status(), report.Redacted, report.Purged
+				against.signed(&v, s, &report)
 				if _, err := s.Row(eventlog.StoreSession); err == nil && len(args) == 0 {
 					own = term.Dim("one is the store's own, of its rules")
 				}
-				err = checkPolicies(ctx, s, o.Session, &v)
+				if s.RolledBack() == nil { // else none may be read, for a reason that was found above
+					err = checkPolicies(ctx, s, o.Session, &v)
+				}
 				took = time.Since(start)
 				return err
 			})
@@ -112,10 +116,10 @@ a log that ends here from one whose end was cut off.`),
 			if err != nil {
 				return err
 			}
-			v.OK, v.Statement = len(v.Findings) == 0, statementOK
-			if !v.OK {
-				v.Statement = statementBad
+			if v.OK = len(v.Findings) == 0; !v.OK && v.Status != eventlog.StatusIncomplete {
+				v.Status = eventlog.StatusFailed // a policy that can't be read, say
 			}
+			v.Statement = statement(&v)
 			if err := a.show(v, func() { a.verified(&v, own, took) }); err != nil {
 				return err
 			}
@@ -125,15 +129,21 @@ a log that ends here from one whose end was cut off.`),
 			return nil
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&file, "bundle", "", "check this bundle instead of the store; - reads stdin")
-	f.StringVar(&key, "key", "", "the store's verifier key, or a file that holds it")
-	f.StringVar(&checkpoint, "checkpoint", "", "a signed checkpoint that was kept outside of the store")
+	cmd.Flags().StringVar(&bundleFile, "bundle", "", "check this bundle instead of the store; - reads stdin")
+	against.add(cmd)
 	return cmd
 }
 
 // verifyHint says what can be done about the findings.
 func verifyHint(v *wire.Verified) string {
+	for _, f := range v.Findings {
+		switch f.Kind {
+		case eventlog.FindRollback, eventlog.FindTree, eventlog.FindTwoHeads:
+			return "nothing was changed; look for a copy that holds what was signed; `childlog accept-rollback` goes on without it, which the log then says"
+		case eventlog.FindSignature:
+			return "nothing was changed; compare the key with the one that was printed when the store was made"
+		}
+	}
 	if v.More == 0 && !slices.ContainsFunc(v.Findings, func(f wire.Finding) bool { return f.Kind != eventlog.FindIndex }) {
 		return "the logs are whole; `childlog reindex` builds the index anew"
 	}
@@ -216,16 +226,19 @@ func (a *app) verified(v *wire.Verified, own term.Text, took time.Duration) {
 	if len(v.Notes) > 0 {
 		a.findings("NOTE", v.Notes, term.Warn)
 	}
-	statement := term.Bad(v.Statement)
-	if v.OK {
-		statement = term.Good(v.Statement)
+	word := term.Bad
+	switch v.Status {
+	case eventlog.StatusVerified, eventlog.StatusRedacted:
+		word = term.Good
+	case eventlog.StatusIncomplete:
+		word = term.Warn
 	}
-	a.out.Println(statement)
-	a.out.Rows(
-		term.Row{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: own},
-		term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
-		term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents))},
-	)
+	a.out.Println(word(strings.ReplaceAll(v.Status, "_", " ")), term.Plain(": "+v.Statement))
+	a.out.Rows(append([]term.Row{
+		{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: own},
+		{Name: "events", Value: term.Plain(grouped(v.Events))},
+		{Name: "contents", Value: term.Plain(grouped(v.Contents)), Note: erasedNote(v)},
+	}, signedRows(&v.Signed)...)...)
 	if a.msg.Rich() {
 		a.msg.Println(term.Dim("checked in " + rate(v, took)))
 	}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"childlog/cmd/childlog/internal/bundle"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
@@ -16,10 +14,17 @@ import (
 )
 
 // verifyBundle checks a bundle, which needs no store.
-func (a *app) verifyBundle(ctx context.Context, file, key, checkpoint string) error {
-	anchors, err := readAnchors(key, checkpoint)
+func (a *app) verifyBundle(ctx context.Context, file string, f *againstFlags) error {
+	if len(f.checkpoints) > 1 || len(f.anchors) > 0 {
+		return usagef("--bundle takes --key and one --checkpoint")
+	}
+	against, err := f.read()
 	if err != nil {
 		return err
+	}
+	anchors := bundle.Anchors{Key: against.Key}
+	if len(against.Checkpoints) == 1 {
+		anchors.Checkpoint = against.Checkpoints[0].Note
 	}
 	r, err := a.checkBundle(ctx, file, anchors)
 	if err != nil {
@@ -75,30 +80,6 @@ func (c *counted) Read(b []byte) (int, error) {
 	c.at += int64(n)
 	c.update(int(c.at>>10), int(c.of>>10)+1)
 	return n, err
-}
-
-// readAnchors reads a verifier key, given as text or as a file that holds it,
-// and a checkpoint.
-func readAnchors(key, checkpoint string) (bundle.Anchors, error) {
-	var anchors bundle.Anchors
-	if key != "" {
-		text := key
-		if raw, err := os.ReadFile(key); err == nil {
-			text = string(raw)
-		}
-		var err error
-		if anchors.Key, err = note.NewVerifier(strings.TrimSpace(text)); err != nil {
-			return anchors, usagef("--key: %v: want a verifier key such as NAME+HASH+BASE64, or a file that holds one", err)
-		}
-	}
-	if checkpoint != "" {
-		raw, err := os.ReadFile(checkpoint)
-		if err != nil {
-			return anchors, usagef("--checkpoint: %v", err)
-		}
-		anchors.Checkpoint = raw
-	}
-	return anchors, nil
 }
 
 func bundleHint(r *bundle.Report) string {

@@ -18,6 +18,7 @@ type Place struct {
 	Dir     string
 	Wait    time.Duration // for the lock; 0: fail at once
 	Command string        // named to processes that find the store locked
+	KeyFile string        // the signing key, if it is not in the store; "": it is
 }
 
 // readerGrace is how long a command without a wait bears with a holder that
@@ -50,7 +51,7 @@ func Write(ctx context.Context, p Place, fn func(*eventlog.Store) error) error {
 
 func use(ctx context.Context, p Place, readOnly bool, fn func(*eventlog.Store) error) error {
 	s, err := patiently(p, func(wait time.Duration) (*eventlog.Store, error) {
-		return eventlog.Open(ctx, p.Dir, eventlog.Options{ReadOnly: readOnly, Wait: wait, Command: p.Command})
+		return eventlog.Open(ctx, p.Dir, eventlog.Options{ReadOnly: readOnly, Wait: wait, Command: p.Command, KeyFile: p.KeyFile})
 	})
 	if err != nil {
 		return err
@@ -84,17 +85,25 @@ func Compact(ctx context.Context, p Place, progress func(done, of int)) (eventlo
 
 // Restore makes the store from a backup. Errors: ErrExists.
 func Restore(ctx context.Context, backup string, p Place, progress func(done, of int)) (eventlog.Restored, error) {
-	return eventlog.Restore(ctx, backup, p.Dir, eventlog.RestoreOptions{Progress: progress})
+	return eventlog.Restore(ctx, backup, p.Dir, eventlog.RestoreOptions{Progress: progress, KeyFile: p.KeyFile})
+}
+
+// AcceptRollback goes on with a store that was rolled back.
+func AcceptRollback(ctx context.Context, p Place, reason string) (eventlog.Accepted, error) {
+	return patiently(p, func(wait time.Duration) (eventlog.Accepted, error) {
+		return eventlog.AcceptRollback(ctx, p.Dir, eventlog.AcceptOptions{By: "operator", Reason: reason,
+			Options: eventlog.Options{Wait: wait, Command: p.Command, KeyFile: p.KeyFile}})
+	})
 }
 
 // Init creates the store. Errors: ErrExists.
 func Init(ctx context.Context, p Place) (eventlog.Identity, error) {
-	return eventlog.Init(ctx, p.Dir)
+	return eventlog.InitWith(ctx, p.Dir, eventlog.InitOptions{KeyFile: p.KeyFile})
 }
 
 // Reindex rebuilds the index of the store, which nobody may hold.
 func Reindex(ctx context.Context, p Place) (eventlog.Identity, eventlog.Stats, error) {
-	stats, err := eventlog.Reindex(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command})
+	stats, err := eventlog.Reindex(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command, KeyFile: p.KeyFile})
 	if err != nil {
 		return eventlog.Identity{}, stats, err
 	}

@@ -168,11 +168,15 @@ type Finding struct {
 // Verified is the answer of a check.
 type Verified struct {
 	OK        bool      `json:"ok"`
+	Status    string    `json:"status"` // verified, verified_with_redactions, incomplete or failed
 	Sessions  uint64    `json:"sessions"`
 	Events    uint64    `json:"events"`
 	Frames    uint64    `json:"frames"`
 	Contents  uint64    `json:"contents"`
-	Bytes     uint64    `json:"bytes"` // of frames and contents that were read, as stored
+	Redacted  uint64    `json:"redacted"` // contents that were erased on record
+	Purged    uint64    `json:"purged"`   // sessions that were removed on record
+	Bytes     uint64    `json:"bytes"`    // of frames and contents that were read, as stored
+	Signed    Signed    `json:"signed"`
 	Findings  []Finding `json:"findings"`
 	More      uint64    `json:"more"` // findings beyond those listed
 	Notes     []Finding `json:"notes"`

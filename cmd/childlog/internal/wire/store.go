@@ -13,6 +13,7 @@ type Store struct {
 	Format      int    `json:"format"`
 	Incarnation uint64 `json:"incarnation"`
 	Created     string `json:"created"`
+	Key         string `json:"key"` // verifier key of the store's checkpoints
 }
 
 // Stats describes a store.
@@ -33,13 +34,15 @@ type Stats struct {
 	CompactAdvised bool   `json:"compact_advised"`
 	IndexLag       uint64 `json:"index_lag"`
 	FoldVersion    int    `json:"fold_version"`
+	Key            string `json:"key"`    // verifier key of the checkpoints, "" if nothing was signed yet
+	Signed         uint64 `json:"signed"` // positions that the last checkpoint covers
 }
 
 // StatsOf converts a store's figures.
 func StatsOf(id eventlog.Identity, dir string, st eventlog.Stats) Stats {
 	return Stats{Store: id.Store.String(), Path: dir, Format: st.Format, Incarnation: st.Incarnation, Backup: id.Backup, Sessions: st.Sessions, Events: st.Events,
 		Frames: st.Frames, JournalBytes: st.JournalBytes, IndexBytes: st.IndexBytes, Pages: st.Pages, FreePages: st.FreePages, PageSize: st.PageSize,
-		CompactAdvised: st.WantsCompact(), IndexLag: st.Lag, FoldVersion: st.Fold}
+		CompactAdvised: st.WantsCompact(), IndexLag: st.Lag, FoldVersion: st.Fold, Key: id.Key, Signed: st.Signed}
 }
 
 // Large is a session among the largest.
