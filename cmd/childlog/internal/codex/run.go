@@ -185,11 +185,17 @@ func (r *run) known(ctx context.Context, f *file, in *importer.Input) (bool, err
 }
 
 func (r *run) unchanged(ctx context.Context, f *file, prefix importer.Prefix, source map[string]any, n *notes) error {
-	r.Report.Unchanged++
+	if r.Report.Unchanged++; r.Report.Unchanged%releaseAfter == 0 {
+		r.S.ReleasePages()
+	}
 	r.Report.Lines += prefix.Lines
 	inherited, _ := source["inherited"].(int64)
 	return r.account(ctx, f, prefix, 0, inherited, n, len(n.policy) == 0)
 }
+
+// releaseAfter is after how many files that are known the pages of the store that
+// were read for them are given back.
+const releaseAfter = 256
 
 // account adds a file to the report.
 func (r *run) account(ctx context.Context, f *file, prefix importer.Prefix, events, inherited int64, n *notes, stored bool) error {

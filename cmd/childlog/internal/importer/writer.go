@@ -16,6 +16,7 @@ const (
 	batchEvents = 2048
 	batchBytes  = 4 << 20
 	inFlight    = 3
+	mappedBytes = 64 << 20  // of contents after which mapped pages are given back
 	firstBytes  = 256 << 10 // of a batch's buffer, which grows
 )
 
@@ -35,8 +36,8 @@ type Writer struct {
 	work  chan *batch
 	ended chan struct{}
 
-	// Of the goroutine. Others read them once it ended.
-	failure error
+	failure error // of the goroutine; others read it once that ended
+	mapped  int   // of the goroutine: contents since pages were given back
 
 	mu        sync.Mutex
 	committed map[uuid.UUID]int64
@@ -192,6 +193,10 @@ func (w *Writer) run() {
 			b := queued[0]
 			queued = queued[1:]
 			if err = w.wait(b); err == nil {
+				if w.mapped += b.size; w.mapped > mappedBytes {
+					w.s.ReleasePages()
+					w.mapped = 0
+				}
 				w.free <- b.again()
 			}
 		}

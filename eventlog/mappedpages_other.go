@@ -1,0 +1,5 @@
+//go:build !linux
+
+package eventlog
+
+func releaseMapped(uintptr, uintptr) {}
