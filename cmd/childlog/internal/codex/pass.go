@@ -291,5 +291,5 @@ func (p *pass) end(ctx context.Context, in *importer.Input, lines *importer.Line
 		more = []any{"inherited", n}
 	}
 	ev := p.f.SourceEvent(in, p.f.path, p.prefix, in.Packed() && whole, p.last, p.f.h.created, more...)
-	return p.sink.Add(ctx, ev)
+	return p.sink.AddApart(ctx, ev)
 }

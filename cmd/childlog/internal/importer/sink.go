@@ -17,6 +17,7 @@ type Sink struct {
 	session uuid.UUID
 	admit   func(*eventlog.View) error
 	head    uint64 // behind everything that was added
+	apart   bool   // what comes next begins a frame
 }
 
 // NewSink continues a session behind head, 0 for a new one, with a writer of
@@ -31,6 +32,14 @@ func NewSink(s *eventlog.Store, session uuid.UUID, head uint64, admit func(*even
 // contents are copied. An error may be that of an earlier batch.
 func (k *Sink) Add(ctx context.Context, events ...eventlog.NewEvent) error {
 	return k.w.add(ctx, k, events)
+}
+
+// AddApart is Add for an event that is looked for by itself, such as a run's
+// last word: it gets a frame of its own, so that finding it takes no reading of
+// what came with it.
+func (k *Sink) AddApart(ctx context.Context, ev eventlog.NewEvent) error {
+	k.apart = true
+	return k.w.add(ctx, k, []eventlog.NewEvent{ev})
 }
 
 // Flush returns when everything that the sink's writer was given is durable.

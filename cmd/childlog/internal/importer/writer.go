@@ -109,7 +109,8 @@ func (w *Writer) add(ctx context.Context, k *Sink, events []eventlog.NewEvent) e
 		b.bytes = make([]byte, 0, max(min(2*cap(b.bytes), batchBytes), firstBytes, size))
 	}
 	b.size += size
-	if n := len(b.units); n == 0 || b.units[n-1].sink != k {
+	if n := len(b.units); n == 0 || b.units[n-1].sink != k || k.apart {
+		k.apart = false
 		b.units = append(b.units, unit{sink: k, head: k.head, from: len(b.events)})
 	}
 	for _, ev := range events {
