@@ -14,5 +14,9 @@
 //   - an event's id is derived from its session, its line number and the line's
 //     bytes. A run that finds the ids of the lines it reads in the store has
 //     been there before, and goes on behind them; other ids mean that the file
-//     was rewritten, and then nothing of it is appended.
+//     was rewritten, and then nothing of it is appended;
+//   - a file that is, byte for byte, what the last run says it read is known by
+//     one digest (Unchanged), and its lines need not be compared;
+//   - what is appended goes through a Writer, which checks and compresses beside
+//     the reading and keeps a bounded number of batches on their way.
 package importer
