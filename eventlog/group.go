@@ -48,7 +48,7 @@ func (g *group) put(drafts []*draft, next uint64) {
 		d.continues, d.framesLeft = i > 0, uint64(len(drafts)-1-i)
 		d.raw = appendFrame(make([]byte, 0, len(d.headers)+frameMost), &d.frame)
 		d.headers = nil // the stage's, which it uses again
-		g.tree.add(leafHash(d.session, d.first, uint32(d.count), d.hashes[len(d.hashes)-1]))
+		g.tree.add(d.leaf(d.hashes[len(d.hashes)-1]))
 		g.bytes += uint64(len(d.raw))
 		g.lag += uint64(len(d.raw))
 		for _, p := range d.events {

@@ -67,17 +67,10 @@ func commit(salt Salt, content []byte) Hash {
 	return out
 }
 
-// leafHash is a frame's leaf in the RFC 6962 tree over positions: SHA-256 of
-// the leaf prefix and 0x01 | session | first seq u64be | count u32be | chain
-// hash after the frame. The chain hash covers the frame's events, so a
-// tombstone that keeps only this hash still proves what was purged.
-func leafHash(session uuid.UUID, first uint64, count uint32, after Hash) Hash {
-	return leafWith(leafNative, session, first, count, after)
-}
-
 // Kinds of leaves. The numbers are part of the format and are never reused.
 const (
 	leafNative   = 0x01
+	leafLost     = 0x02 // see tree.go
 	leafImported = 0x03 // of a frame that came from another store
 )
 
@@ -89,13 +82,17 @@ func (f *frame) leaf(after Hash) Hash {
 	if f.imported {
 		kind = leafImported
 	}
-	return leafWith(kind, f.session, f.first, uint32(f.count), after)
+	return leafHash(kind, f.session, f.first, uint32(f.count), after)
 }
 
-func leafWith(kind byte, session uuid.UUID, first uint64, count uint32, after Hash) Hash {
+// leafHash is a frame's leaf in the RFC 6962 tree over positions: SHA-256 of
+// the leaf prefix and kind | session | first seq u64be | count u32be | chain
+// hash after the frame. The chain hash covers the frame's events, so a
+// tombstone that keeps only this hash still proves what was purged.
+func leafHash(kind byte, session uuid.UUID, first uint64, count uint32, after Hash) Hash {
 	var b [1 + 1 + 16 + 8 + 4 + 32]byte
 	b[0] = 0x00 // RFC 6962 section 2.1: leaf prefix
-	b[1] = kind // and version of the leaf's layout
+	b[1] = kind
 	copy(b[2:], session[:])
 	binary.BigEndian.PutUint64(b[18:], first)
 	binary.BigEndian.PutUint32(b[26:], count)

@@ -142,7 +142,7 @@ func (p *proof) frame(position uint64, raw []byte) error {
 	}
 	p.totals.Frames++
 	p.totals.Events += r.count
-	return p.grow(leafHash(r.session, r.first, uint32(r.count), hash))
+	return p.grow(r.leaf(hash))
 }
 
 // chunkAt checks one stored chunk.

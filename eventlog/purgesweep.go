@@ -62,7 +62,7 @@ func (s *Store) eachLeaf(ctx context.Context, e *entry, fn func(f purgedFrame, c
 				}
 			}
 			seq, hash = f.last()+1, events[len(events)-1].Hash
-			if err := fn(purgedFrame{p.pos, leafHash(f.session, f.first, uint32(f.count), hash)}, chunks); err != nil {
+			if err := fn(purgedFrame{p.pos, f.leaf(hash)}, chunks); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 type RawFrame struct {
 	Position  uint64
 	Tombstone bool // the frame was purged: nothing but Leaf is left
+	Lost      bool // a salvage stated that the frame is lost: likewise
 	Raw       []byte
 	Session   uuid.UUID
 	First     uint64 // seq of the first event
@@ -120,8 +121,8 @@ func (s *Store) rawPage(at, to uint64, want func(uuid.UUID) bool) (page []*RawFr
 		for ; at < to && size < rawPage; at++ {
 			var f *RawFrame
 			err := protect("store.db", func() (err error) {
-				f, err = rawAt(tx, &frames, at)
-				if err == nil && !f.Tombstone && (want == nil || want(f.Session)) {
+				f, err = rawAt(tx, &frames, at, s.identity.Salvaged)
+				if err == nil && f.Raw != nil && (want == nil || want(f.Session)) {
 					var n int
 					n, err = f.loadChunks(contents)
 					size += n
@@ -140,14 +141,12 @@ func (s *Store) rawPage(at, to uint64, want func(uuid.UUID) bool) (page []*RawFr
 }
 
 // rawAt reads what stands at a position.
-func rawAt(tx *bolt.Tx, frames *keyWalk, position uint64) (*RawFrame, error) {
+func rawAt(tx *bolt.Tx, frames *keyWalk, position uint64, salvaged bool) (*RawFrame, error) {
 	raw := frames.position(position)
-	if raw == nil {
-		leaf := tx.Bucket(bucketTombstones).Get(positionKey(position))
-		if len(leaf) != len(Hash{}) {
-			return nil, corruptf(position, "no frame and no tombstone")
-		}
-		return &RawFrame{Position: position, Tombstone: true, Leaf: Hash(leaf)}, nil
+	if raw == nil || isMark(raw) {
+		leaf, _, err := leafOf(tx, position, raw, salvaged, nil)
+		purged := raw == nil && tx.Bucket(bucketTombstones).Get(positionKey(position)) != nil
+		return &RawFrame{Position: position, Tombstone: purged, Lost: !purged, Leaf: leaf}, err
 	}
 	f, err := ParseRawFrame(bytes.Clone(raw))
 	if err != nil {

@@ -145,7 +145,7 @@ func (s *scanner) position(tx *bolt.Tx, b *scanBlock, position uint64, raw []byt
 		if b.events, p.err = s.dec.events(b.events, &p.frame, position); p.err == nil {
 			p.events = b.events[before:]
 			p.contents = s.read(&p, &b.mem)
-			p.leaf = leafHash(p.frame.session, p.frame.first, uint32(p.frame.count), p.events[len(p.events)-1].Hash)
+			p.leaf = p.frame.leaf(p.events[len(p.events)-1].Hash)
 		}
 	}
 	if p.err != nil {

@@ -14,6 +14,7 @@ import (
 // journal, in their order. What stands at a position decides its leaf:
 //
 //	frame      SHA-256(0x00 | 0x01 | session | first seq u64be | count u32be | chain hash after)
+//	imported   the same with 0x03 in place of 0x01: a frame that came from another store (foreign.go)
 //	tombstone  the leaf of the purged frame, which the tombstone holds
 //	lost       SHA-256(0x00 | 0x02 | position u64be)
 //
@@ -32,7 +33,7 @@ const tileLevel = 8
 // lostLeaf is the leaf of a position whose frame is known to be lost.
 func lostLeaf(position uint64) Hash {
 	var b [1 + 1 + 8]byte
-	b[1] = 0x02
+	b[1] = leafLost
 	binary.BigEndian.PutUint64(b[2:], position)
 	return Hash(tlog.RecordHash(b[1:]))
 }
@@ -54,7 +55,7 @@ func frameLeaf(raw, scratch []byte) (Hash, []byte, error) {
 		hash, scratch = chainNext(hash, rest[k:k+int(n)], scratch)
 		rest = rest[k+int(n):]
 	}
-	return leafHash(f.session, f.first, uint32(f.count), hash), scratch, nil
+	return f.leaf(hash), scratch, nil
 }
 
 // leafOf is the leaf of a position. raw is what the journal holds there, nil

@@ -31,7 +31,7 @@ func plainRoot(leaves []Hash) Hash {
 func someLeaves(n int) []Hash {
 	out := make([]Hash, n)
 	for i := range out {
-		out[i] = leafHash(sid(i), 1, 1, Hash{byte(i), byte(i >> 8)})
+		out[i] = leafHash(leafNative, sid(i), 1, 1, Hash{byte(i), byte(i >> 8)})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -31,15 +32,16 @@ type exportFormat struct {
 	about string // one line of the help
 	bytes bool   // not for a terminal
 	clean bool   // filtered unless told otherwise
+	sign  bool   // worth more with a checkpoint of all there is
 	write func(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error)
 }
 
 // exportFormats are in the order of the help; the first is what is meant if
 // nobody says.
 var exportFormats = []exportFormat{
-	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, false, exportBundle},
-	{"jsonl", "one JSON line an event; `childlog schema line` describes it", false, false, exportLines},
-	{"html", "the reviews of the sessions, as one page that needs no network", false, true, exportPage},
+	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, false, true, exportBundle},
+	{"jsonl", "one JSON line an event; `childlog schema line` describes it", false, false, false, exportLines},
+	{"html", "the reviews of the sessions, as one page that needs no network", false, true, false, exportPage},
 }
 
 func exportFormatNames() (names []string) {
@@ -99,7 +101,9 @@ still proves the rest. What the detectors do not know stays.
 
 -o names the file, which must be new; it is there as a whole or not at all, and
 only its owner can read it. Without -o the data goes to stdout. Exporting
-changes nothing in the store. A log that is damaged is not handed on (exit 6).`),
+changes nothing in the store; for a bundle a checkpoint is signed first, if the
+last one does not cover all there is and the store can be written. A log that is
+damaged is not handed on (exit 6).`),
 		Example: `  childlog export -o store.bundle
   childlog export 0a1b2c3d --recursive -o family.bundle
   childlog export 0a1b2c3d --format jsonl | head -3`,
@@ -133,6 +137,11 @@ changes nothing in the store. A log that is damaged is not handed on (exit 6).`)
 
 func (a *app) export(ctx context.Context, f exportFormat, x *exportRun, ids []string, recursive bool, file string) error {
 	var v wire.Exported
+	if f.sign {
+		if err := a.signAll(ctx); err != nil {
+			return err
+		}
+	}
 	err := a.read(ctx, func(s *eventlog.Store) error {
 		var err error
 		if x.sessions, err = selected(ctx, s, ids, recursive); err != nil {
@@ -160,6 +169,31 @@ func (a *app) export(ctx context.Context, f exportFormat, x *exportRun, ids []st
 		return nil
 	}
 	return a.show(v, func() { a.exported(&v) })
+}
+
+// signAll makes the store's checkpoint one of all that it holds, if it is not and
+// can be written. What stands in the way is told and keeps nobody from exporting.
+func (a *app) signAll(ctx context.Context) error {
+	all := false
+	err := a.read(ctx, func(s *eventlog.Store) error {
+		last, ok := s.Signed()
+		all = ok && last.Size == s.Durable()
+		return nil
+	})
+	if err != nil || all {
+		return err
+	}
+	err = a.write(ctx, func(s *eventlog.Store) error {
+		_, err := s.Checkpoint(ctx)
+		return err
+	})
+	for _, passed := range []error{eventlog.ErrReadOnly, eventlog.ErrNotFound, eventlog.ErrNoSpace, os.ErrPermission, syscall.EROFS} {
+		if errors.Is(err, passed) {
+			a.msg.Println(term.Warn("childlog: warning: "), term.Plain("no checkpoint was made of what is newest: ", err.Error()))
+			return nil
+		}
+	}
+	return err
 }
 
 // selected finds the sessions that are meant, nil for all.
@@ -224,7 +258,11 @@ func exportHint(err error) error {
 }
 
 func exportBundle(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
-	done, err := bundle.Export(ctx, s, w, bundle.Options{Sessions: x.sessions, Progress: x.progress, Filter: x.text()})
+	o := bundle.Options{Sessions: x.sessions, Progress: x.progress, Filter: x.text(), Key: s.VerifierKey()}
+	if last, ok := s.Signed(); ok {
+		o.Note = last.Note
+	}
+	done, err := bundle.Export(ctx, s, w, o)
 	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
 		Withheld: done.Withheld, Absent: done.Absent, TreeSize: done.TreeSize, TreeRoot: wire.Hex(done.TreeRoot)}, err
 }

@@ -91,7 +91,7 @@ func bundleHint(r *bundle.Report) string {
 
 func bundleOf(r *bundle.Report) wire.Bundle {
 	s := r.Status()
-	v := wire.Bundle{OK: s == bundle.Verified || s == bundle.Redacted, Status: strings.ReplaceAll(string(s), " ", "_"), Statement: r.Statement(), Whole: r.Whole,
+	v := wire.Bundle{OK: s != bundle.Failed && s != bundle.Incomplete, Status: strings.ReplaceAll(string(s), " ", "_"), Statement: r.Statement(), Whole: r.Whole,
 		Filtered: r.Filtered, Store: r.Store.String(), Anchored: r.Anchored, TreeSize: r.Size, TreeRoot: wire.Hex(r.Root), Frames: r.Frames, Events: r.Events,
 		Contents: r.Contents, Withheld: r.Withheld, Erased: r.Erased, Purged: r.Purged, Sessions: []wire.BundleSession{}, Findings: []wire.Finding{}, More: r.More}
 	if r.Signer != "" {

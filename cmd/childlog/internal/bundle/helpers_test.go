@@ -110,7 +110,7 @@ func (n *notary) checkpoint(t testing.TB, s *eventlog.Store, size uint64) []byte
 		return tree.add(node{0, f.Position, f.Leaf})
 	}))
 	root := tree.root()
-	signed, err := note.Sign(&note.Note{Text: fmt.Sprintf("childlog/test/1\n%d\n%s\n", size, base64.StdEncoding.EncodeToString(root[:]))}, n.signer)
+	signed, err := note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", s.Identity().Origin(), size, base64.StdEncoding.EncodeToString(root[:]))}, n.signer)
 	require.NoError(t, err)
 	return signed
 }

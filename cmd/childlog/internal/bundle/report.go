@@ -15,6 +15,7 @@ type Status string
 const (
 	Verified   Status = "verified"
 	Redacted   Status = "verified with redactions" // contents are gone, and marked as gone
+	Intact     Status = "intact"                   // it agrees with itself; nobody's key was given to prove more
 	Incomplete Status = "incomplete"               // something that was named is not there, or not vouched for
 	Failed     Status = "failed"                   // something is not what it was
 )
@@ -57,10 +58,10 @@ type Report struct {
 	Erased     uint64 // contents that had been erased before, with a marker
 	Purged     uint64 // positions whose frames had been purged
 	Root       eventlog.Hash
-	Digest     eventlog.Hash // SHA-256 of the file before its trailer
-	Checkpoint *Checkpoint   // the signed one inside
-	Signer     string        // name and hash of the key that was given and holds
-	Anchored   bool          // it agrees with a checkpoint that was kept outside
+	Digest     eventlog.Hash        // SHA-256 of the file before its trailer
+	Checkpoint *eventlog.Checkpoint // the signed one inside
+	Signer     string               // name and hash of the key that was given and holds
+	Anchored   bool                 // it agrees with a checkpoint that was kept outside
 	Findings   []Finding
 	More       uint64 // findings beyond those listed
 }
@@ -85,6 +86,9 @@ func (r *Report) Status() Status {
 		}
 		s = Incomplete
 	}
+	if s != Incomplete && r.Signer == "" {
+		s = Intact
+	}
 	return s
 }
 
@@ -98,7 +102,7 @@ func (r *Report) Statement() string {
 	}
 	what := "the whole store"
 	if !r.Whole {
-		what = fmt.Sprintf("a selection of %d sessions", len(r.Sessions))
+		what = "a selection of sessions"
 	}
 	if r.Signer == "" {
 		return fmt.Sprintf("intact, completeness unproven: %s, and no key was given to hold the checkpoint against", what)

@@ -66,9 +66,9 @@ type verifier struct {
 	a         Anchors
 	report    Report
 	tree      frontier
-	signed    *Checkpoint // the one inside, verified or not
-	passed    bool        // the tree was compared at its size
-	outside   *Checkpoint
+	signed    *eventlog.Checkpoint // the one inside, verified or not
+	passed    bool                 // the tree was compared at its size
+	outside   *eventlog.Checkpoint
 	logs      map[uuid.UUID]*checkedLog
 	started   map[[2]uuid.UUID]told // parent, child
 	granted   map[uuid.UUID]told
@@ -86,43 +86,58 @@ func (v *verifier) missing(kind string, session uuid.UUID, seq uint64, format st
 
 // head looks at who vouches for what follows.
 func (v *verifier) head(h *Head) error {
-	if h.Note != nil {
-		c, err := parseNote(h.Note)
-		if err != nil {
-			v.fail(FindSignature, uuid.Nil, 0, "%v", err)
-		} else if v.signed, v.report.Checkpoint = &c, &c; c.Size > h.Size {
-			v.fail(FindTree, uuid.Nil, 0, "the checkpoint is of %d positions, the bundle accounts for %d", c.Size, h.Size)
-		}
-	}
-	if v.a.Key != nil && v.signed != nil {
-		if _, err := openNote(h.Note, v.a.Key); err != nil {
-			v.fail(FindSignature, uuid.Nil, 0, "the checkpoint is not signed by %s: %v", v.a.Key.Name(), err)
-		} else {
-			v.report.Signer = fmt.Sprintf("%s+%08x", v.a.Key.Name(), v.a.Key.KeyHash())
-		}
-	}
-	if v.signed == nil && h.Note == nil {
+	v.report.Head = *h
+	if h.Note == nil {
 		v.missing(FindSignature, uuid.Nil, 0, "no checkpoint is in the bundle: nobody vouches for it")
+	} else if c, err := eventlog.ParseCheckpoint(h.Note); err != nil {
+		v.fail(FindSignature, uuid.Nil, 0, "%v", err)
+	} else {
+		v.inside(&c)
 	}
 	if v.a.Checkpoint != nil {
-		var c Checkpoint
-		var err error
-		if v.a.Key != nil {
-			c, err = openNote(v.a.Checkpoint, v.a.Key)
-		} else {
-			c, err = parseNote(v.a.Checkpoint)
+		c, err := eventlog.ParseCheckpoint(v.a.Checkpoint)
+		if err == nil && v.a.Key != nil {
+			err = c.Verify(v.a.Key)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: the checkpoint outside: %w", eventlog.ErrInvalid, err)
 		}
-		v.outside = &c
+		if v.outside = &c; c.Origin != v.origin() {
+			v.outside = nil
+			v.missing(FindSignature, uuid.Nil, 0, "the checkpoint outside is of %s, the bundle of %s: the store began anew since (a restore, a salvage, a rollback that was accepted), or it is another", c.Origin, v.origin())
+		}
 	}
 	return v.atSize()
 }
 
+// origin names the log that a checkpoint of the bundle's store is of.
+func (v *verifier) origin() string {
+	return eventlog.Identity{Store: v.report.Store, Incarnation: v.report.Incarnation}.Origin()
+}
+
+// inside takes the checkpoint of the bundle for what it is: of this store, of a
+// size that the bundle has, signed by whom the caller trusts.
+func (v *verifier) inside(c *eventlog.Checkpoint) {
+	v.signed, v.report.Checkpoint = c, c
+	if c.Origin != v.origin() {
+		v.fail(FindSignature, uuid.Nil, 0, "the checkpoint is of %s, the bundle of %s", c.Origin, v.origin())
+	}
+	if size := v.report.Size; c.Size > size {
+		v.fail(FindTree, uuid.Nil, 0, "the checkpoint is of %d positions, the bundle accounts for %d", c.Size, size)
+	}
+	if v.a.Key == nil {
+		return
+	}
+	if err := c.Verify(v.a.Key); err != nil {
+		v.fail(FindSignature, uuid.Nil, 0, "%v", err)
+		return
+	}
+	v.report.Signer = fmt.Sprintf("%s+%08x", v.a.Key.Name(), v.a.Key.KeyHash())
+}
+
 // atSize compares the tree with the checkpoints that are of its size now.
 func (v *verifier) atSize() error {
-	for _, c := range []*Checkpoint{v.signed, v.outside} {
+	for _, c := range []*eventlog.Checkpoint{v.signed, v.outside} {
 		if c == nil || c.Size != v.tree.size {
 			continue
 		}
@@ -151,6 +166,8 @@ func (v *verifier) add(n node) error {
 func (v *verifier) subtree(n node, tomb bool) error {
 	if tomb {
 		v.report.Purged++
+	} else if v.report.Whole {
+		v.missing(eventlog.FindMissing, uuid.Nil, 0, "positions %d to %d: frames are not here; the store itself may have lost them", n.first(), n.first()+1<<n.level-1)
 	}
 	return v.add(n)
 }

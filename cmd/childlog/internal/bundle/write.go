@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -45,7 +46,7 @@ type Written struct {
 func Export(ctx context.Context, s *eventlog.Store, w io.Writer, o Options) (Written, error) {
 	e := &exporter{s: s, o: o, size: s.Durable(), logs: map[uuid.UUID]*logState{}}
 	if o.Note != nil {
-		note, err := parseNote(o.Note)
+		note, err := eventlog.ParseCheckpoint(o.Note)
 		if err != nil {
 			return e.done, err
 		}
@@ -81,7 +82,7 @@ type exporter struct {
 	s    *eventlog.Store
 	o    Options
 	w    *recordWriter
-	note *Checkpoint
+	note *eventlog.Checkpoint
 	size uint64
 	logs map[uuid.UUID]*logState
 	tree frontier
@@ -118,7 +119,7 @@ func (e *exporter) sessions(ctx context.Context) (ids []uuid.UUID, err error) {
 			return nil, err
 		}
 	}
-	sortIDs(ids)
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	return ids, nil
 }
 
@@ -170,7 +171,7 @@ func (e *exporter) position(f *eventlog.RawFrame) error {
 	l := e.logs[f.Session]
 	switch {
 	case l != nil || f.Tombstone && e.o.Sessions == nil:
-	case e.o.Sessions == nil:
+	case e.o.Sessions == nil && !f.Lost:
 		return &eventlog.ConflictError{Session: f.Session, Actual: f.Last()} // it was begun after the rows were read
 	default:
 		e.gap.add(leaf)

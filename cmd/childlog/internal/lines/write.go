@@ -66,7 +66,7 @@ func (x *exporter) frame(f *eventlog.RawFrame) error {
 	if x.o.Progress != nil && (f.Position%4096 == 0 || f.Position+1 == x.size) {
 		x.o.Progress(f.Position+1, x.size)
 	}
-	if f.Tombstone || x.want != nil && !x.want(f.Session) {
+	if f.Raw == nil || x.want != nil && !x.want(f.Session) {
 		return nil
 	}
 	x.done.Frames++
