@@ -38,6 +38,10 @@ type EventProof struct {
 	After   []Hash // SHA-256(tag, header) of each event of the frame behind it
 	Salt    *Salt  // of the content; nil: not in the proof
 	Content []byte // nil: not in the proof
+
+	// Imported: the frame came from another store. The event is evidence,
+	// whatever it says of itself; the leaf says so, too.
+	Imported bool
 }
 
 // ProveOptions say what of the content goes into a proof.
@@ -113,6 +117,7 @@ func (p *EventProof) read(tx *bolt.Tx, s *Store, at framePos, o ProveOptions) er
 		return damagedFrame(p.Session, at, fmt.Sprintf("the frame ends at seq %d, want %d in it", f.last(), p.Seq))
 	}
 	p.First, p.Count = f.first, uint32(f.count)
+	p.Imported = f.imported
 	r := frameReader{frame: f, rest: f.headers}
 	hash := f.prev
 	var ev Event
@@ -182,13 +187,17 @@ func (p *Proof) Verify(key signednote.Verifier) (*Event, error) {
 	if ev.Seq != e.Seq {
 		return fail("the header is of seq %d", ev.Seq)
 	}
-	ev.Session, ev.Position = e.Session, p.Position
+	ev.Session, ev.Position, ev.Imported = e.Session, p.Position, e.Imported
 	ev.Hash = chainLink(e.Before, headerHash(e.Header))
 	after := ev.Hash
 	for _, inner := range e.After {
 		after = chainLink(after, inner)
 	}
-	leaf := leafHash(e.Session, e.First, e.Count, after)
+	kind := byte(leafNative)
+	if e.Imported {
+		kind = leafImported
+	}
+	leaf := leafHash(kind, e.Session, e.First, e.Count, after)
 	if p.Checkpoint.Size > math.MaxInt64 || p.Position >= p.Checkpoint.Size {
 		return fail("position %d is not below the checkpoint's size %d", p.Position, p.Checkpoint.Size)
 	}

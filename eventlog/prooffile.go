@@ -28,7 +28,8 @@ import (
 //	{"type":"childlog/event-proof/1","session":"...","seq":7,"first":5,"count":4,
 //	 "before":"...","header":"BASE64","after":["..."],"salt":"...","content":"BASE64"}
 //
-// salt and content are left out where they are not part of the proof. For a
+// salt and content are left out where they are not part of the proof; an event
+// of another store's log has "imported":true. For a
 // consistency proof there is no such format; it is written in its spirit, with
 // the older checkpoint, whole, in place of the index:
 //
@@ -58,12 +59,14 @@ type eventProofJSON struct {
 	After   []string  `json:"after"`
 	Salt    *string   `json:"salt,omitzero"`
 	Content *[]byte   `json:"content,omitzero"`
+
+	Imported bool `json:"imported,omitzero"`
 }
 
 // Marshal writes the proof file.
 func (p *Proof) Marshal() ([]byte, error) {
 	e := &p.Event
-	j := eventProofJSON{Type: eventProofType, Session: e.Session, Seq: e.Seq, First: e.First, Count: e.Count, Before: hex.EncodeToString(e.Before[:]), Header: e.Header, After: []string{}}
+	j := eventProofJSON{Type: eventProofType, Session: e.Session, Seq: e.Seq, First: e.First, Count: e.Count, Before: hex.EncodeToString(e.Before[:]), Header: e.Header, After: []string{}, Imported: e.Imported}
 	for _, h := range e.After {
 		j.After = append(j.After, hex.EncodeToString(h[:]))
 	}
@@ -211,7 +214,7 @@ func (e *EventProof) unmarshal(b []byte) error {
 	if j.Count > MaxBatchEvents || len(j.After) > MaxBatchEvents {
 		return invalidf("proof: extra: want at most %d events in a frame, got %d with %d behind this one", MaxBatchEvents, j.Count, len(j.After))
 	}
-	*e = EventProof{Session: j.Session, Seq: j.Seq, First: j.First, Count: j.Count, Header: j.Header}
+	*e = EventProof{Session: j.Session, Seq: j.Seq, First: j.First, Count: j.Count, Header: j.Header, Imported: j.Imported}
 	if err := decodeHex(e.Before[:], "before", j.Before); err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func TestTreeOfAnyHistory(t *testing.T) {
 func BenchmarkTreeLeaf(b *testing.B) {
 	var g treeGrowth
 	for i := range b.N {
-		g.add(leafHash(sid(1), uint64(i), 1, Hash{byte(i)}))
+		g.add(leafHash(leafNative, sid(1), uint64(i), 1, Hash{byte(i)}))
 		if i%4096 == 0 {
 			g.nodes = nil // as a flush would
 		}

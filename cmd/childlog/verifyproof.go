@@ -97,7 +97,7 @@ func (a *app) proven(p *eventlog.Proof, key signednote.Verifier, contentFile str
 		return err
 	}
 	v := wire.Proven{Session: ev.Session.String(), Seq: ev.Seq, Type: ev.Type, ID: ev.ID.String(), Time: wire.Time(ev.Time), Source: ev.Source.String(),
-		Hash: fmt.Sprintf("%x", ev.Hash[:]), Position: p.Position, Origin: p.Checkpoint.Origin, Size: p.Checkpoint.Size, Content: "absent"}
+		Hash: fmt.Sprintf("%x", ev.Hash[:]), Position: p.Position, Origin: p.Checkpoint.Origin, Size: p.Checkpoint.Size, Content: "absent", Imported: ev.Imported}
 	if v.Facts, err = ev.Facts.JSON(); err != nil {
 		return err
 	}
@@ -119,8 +119,12 @@ func (a *app) proven(p *eventlog.Proof, key signednote.Verifier, contentFile str
 	}
 	return a.show(v, func() {
 		a.out.Println(term.Good("proven: "), term.Bold(fmt.Sprintf("seq %d of session %s", v.Seq, v.Session)))
+		by := term.Dim("by ", v.Source)
+		if v.Imported {
+			by = term.Warn("by ", v.Source, " of another store: evidence there")
+		}
 		a.out.Rows(
-			term.Row{Name: "type", Value: term.Plain(v.Type), Note: term.Dim("by ", v.Source)},
+			term.Row{Name: "type", Value: term.Plain(v.Type), Note: by},
 			term.Row{Name: "time", Value: term.Plain(v.Time), Note: term.Dim("a claim of the store's clock")},
 			term.Row{Name: "facts", Value: term.Plain(string(v.Facts))},
 			term.Row{Name: "content", Value: contentText(v.Content)},

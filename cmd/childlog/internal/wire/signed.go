@@ -67,6 +67,7 @@ type Proven struct {
 	Origin   string         `json:"origin"`
 	Size     uint64         `json:"size"`
 	Content  string         `json:"content"`
+	Imported bool           `json:"imported"` // of another store's log: evidence in this one
 }
 
 // Consistent is what a proof of consistency shows.
