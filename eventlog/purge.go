@@ -26,6 +26,10 @@ type PurgeReport struct {
 	Events   uint64
 	Frames   uint64
 	DryRun   bool
+
+	// Before and After are the checkpoints around it; of size 0 where none could
+	// be signed: no key is here, or a damaged frame is in the way.
+	Before, After Checkpoint
 }
 
 // ChildrenError says that a session has children, without which it can't go.
@@ -93,13 +97,14 @@ func (s *Store) Purge(ctx context.Context, r PurgeRequest) (PurgeReport, error) 
 	if err := p.prove(ctx); err != nil {
 		return PurgeReport{}, err
 	}
+	out := PurgeReport{DryRun: r.DryRun}
+	var err error
 	if !r.DryRun {
-		if err := p.anchored(ctx); err != nil {
+		if out.Before, err = p.anchored(ctx); err != nil {
 			return PurgeReport{}, err
 		}
 	}
-	out := PurgeReport{DryRun: r.DryRun}
-	_, err := s.transact(ctx, EntryErase, func(v *View) ([]Batch, error) {
+	_, err = s.transact(ctx, EntryErase, func(v *View) ([]Batch, error) {
 		out.Sessions = nil
 		records, err := p.records(v)
 		if err != nil {
@@ -126,11 +131,22 @@ func (s *Store) Purge(ctx context.Context, r PurgeRequest) (PurgeReport, error) 
 	if err := p.sweep(ctx); err != nil {
 		return out, fmt.Errorf("the purge is recorded and not finished; the next open for writing finishes it: %w", err)
 	}
-	return out, p.anchored(ctx)
+	if out.After, err = p.anchored(ctx); err != nil {
+		err = fmt.Errorf("the purge is done, and what is left could not be signed: %w", err)
+	}
+	return out, err
 }
 
-// anchored is called before a purge is recorded and after it is finished.
-func (p *purge) anchored(context.Context) error { return nil }
+// anchored signs what is durable, before a purge is recorded and after it is
+// finished. Where nothing can be signed, without a key or over damage, there is
+// no checkpoint, and the purge goes on: it is for those who keep the records.
+func (p *purge) anchored(ctx context.Context) (Checkpoint, error) {
+	c, err := p.s.Checkpoint(ctx)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrCorrupt) {
+		return Checkpoint{}, nil
+	}
+	return c, err
+}
 
 // purge is one run.
 type purge struct {

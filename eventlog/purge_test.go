@@ -40,6 +40,8 @@ func TestPurge(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, out.Sessions, 2)
 	require.Equal(t, sid(4), out.Sessions[1].Session)
+	require.NotZero(t, out.Before.Size, "the tree is signed before")
+	require.Equal(t, out.Before.Size+2, out.After.Size, "and after: it brought the store's own session and one frame")
 	check := func() {
 		_, err := ts.Row(sid(2))
 		require.ErrorIs(t, err, ErrPurged)

@@ -158,7 +158,24 @@ type PurgeLine struct {
 	Events   uint64   `json:"events"`
 	Frames   uint64   `json:"frames"`
 	Sessions []Purged `json:"sessions"`
+	Before   *Signed  `json:"checkpoint_before"` // null: nothing was signed
+	After    *Signed  `json:"checkpoint_after"`
 	Remains  []string `json:"remains"`
+}
+
+// Signed is a checkpoint that was made around a purge.
+type Signed struct {
+	Origin string `json:"origin"`
+	Size   uint64 `json:"size"`
+	Root   string `json:"root"`
+}
+
+// SignedOf converts a checkpoint, nil if there is none.
+func SignedOf(c eventlog.Checkpoint) *Signed {
+	if c.Size == 0 {
+		return nil
+	}
+	return &Signed{c.Origin, c.Size, Hex(c.Root)}
 }
 
 // Retained is one session that a retention looked at and that is old enough.
