@@ -73,7 +73,7 @@ finished by the next command that writes.`),
 func (a *app) purge(ctx context.Context, s *eventlog.Store, r eventlog.PurgeRequest) error {
 	out, err := s.Purge(ctx, r)
 	line := wire.PurgeLine{Session: r.Session.String(), DryRun: r.DryRun, Purged: err == nil && !r.DryRun, Events: out.Events, Frames: out.Frames, Sessions: []wire.Purged{},
-		Before: wire.SignedOf(out.Before), After: wire.SignedOf(out.After), Remains: remains}
+		Before: wire.PurgeCheckpointOf(out.Before), After: wire.PurgeCheckpointOf(out.After), Remains: remains}
 	for i := range out.Sessions {
 		line.Sessions = append(line.Sessions, wire.PurgedOf(&out.Sessions[i]))
 	}

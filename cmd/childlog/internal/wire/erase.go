@@ -151,31 +151,31 @@ func PurgedOf(p *eventlog.Purged) Purged {
 
 // PurgeLine is one order of a purge: done, or why not.
 type PurgeLine struct {
-	Session  string   `json:"session"`
-	DryRun   bool     `json:"dry_run"`
-	Purged   bool     `json:"purged"`
-	Error    *string  `json:"error"`
-	Events   uint64   `json:"events"`
-	Frames   uint64   `json:"frames"`
-	Sessions []Purged `json:"sessions"`
-	Before   *Signed  `json:"checkpoint_before"` // null: nothing was signed
-	After    *Signed  `json:"checkpoint_after"`
-	Remains  []string `json:"remains"`
+	Session  string           `json:"session"`
+	DryRun   bool             `json:"dry_run"`
+	Purged   bool             `json:"purged"`
+	Error    *string          `json:"error"`
+	Events   uint64           `json:"events"`
+	Frames   uint64           `json:"frames"`
+	Sessions []Purged         `json:"sessions"`
+	Before   *PurgeCheckpoint `json:"checkpoint_before"` // null: nothing was signed
+	After    *PurgeCheckpoint `json:"checkpoint_after"`
+	Remains  []string         `json:"remains"`
 }
 
-// Signed is a checkpoint that was made around a purge.
-type Signed struct {
+// PurgeCheckpoint is one that was made around a purge.
+type PurgeCheckpoint struct {
 	Origin string `json:"origin"`
 	Size   uint64 `json:"size"`
 	Root   string `json:"root"`
 }
 
-// SignedOf converts a checkpoint, nil if there is none.
-func SignedOf(c eventlog.Checkpoint) *Signed {
+// PurgeCheckpointOf converts a checkpoint, nil if there is none.
+func PurgeCheckpointOf(c eventlog.Checkpoint) *PurgeCheckpoint {
 	if c.Size == 0 {
 		return nil
 	}
-	return &Signed{c.Origin, c.Size, Hex(c.Root)}
+	return &PurgeCheckpoint{c.Origin, c.Size, Hex(c.Root)}
 }
 
 // Retained is one session that a retention looked at and that is old enough.
