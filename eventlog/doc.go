@@ -84,6 +84,14 @@
 // they were, so a store may have positions without a frame, and marks in place
 // of lost frames whose session is known (salvagewrite.go).
 //
+// # Erasing
+//
+// [Store.Redact] erases contents and [Store.Purge] whole sessions, each with the
+// event that says so in the same commit; [Store.Hold] forbids both. A header and
+// its facts are never erased, so every chain, policy and tree stays what it was.
+// What holds the same text goes along, and what can't be reached is named. The
+// bytes themselves go with [Compact].
+//
 // # Copies
 //
 // Deleting gives no byte back: bbolt keeps the page. [Compact] rewrites store.db

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"context"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -20,6 +21,20 @@ type erasure struct {
 	frames   []purgedFrame // the frames of sessions whose purge is recorded
 	condemn  []uuid.UUID   // sessions whose purge this group records; their frames go in later groups
 	absolve  bool          // the last frames of all that were condemned go with this group
+}
+
+// erase commits what plan decides, as Transact does. Once it is queued it is
+// waited for, however ctx ends: until its outcome is known no copy may begin,
+// and the committer answers every unit.
+func (s *Store) erase(ctx context.Context, plan Plan) ([]Result, error) {
+	return s.eraseUnit(ctx, &unit{via: EntryErase, plan: plan})
+}
+
+func (s *Store) eraseUnit(ctx context.Context, u *unit) ([]Result, error) {
+	if err := s.submit(ctx, u); err != nil {
+		return nil, err
+	}
+	return u.wait(context.WithoutCancel(ctx))
 }
 
 // contentRef locates a stored content.

@@ -89,7 +89,7 @@ func (s *Store) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
 		return Hold{}, invalidf("hold: want an id of 1 to 256 letters, digits or _.:/@+#=-, got %.40q", r.ID)
 	}
 	var out Hold
-	_, err := s.transact(ctx, EntryErase, func(v *View) ([]Batch, error) {
+	_, err := s.erase(ctx, func(v *View) ([]Batch, error) {
 		row, err := erasable(v, r.Session)
 		if err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (s *Store) Release(ctx context.Context, r ReleaseRequest) (uint64, error) {
 	if err := r.check(); err != nil {
 		return 0, err
 	}
-	results, err := s.transact(ctx, EntryErase, func(v *View) ([]Batch, error) {
+	results, err := s.erase(ctx, func(v *View) ([]Batch, error) {
 		row, err := erasable(v, r.Session)
 		if err != nil {
 			return nil, err

@@ -104,7 +104,7 @@ func (s *Store) Purge(ctx context.Context, r PurgeRequest) (PurgeReport, error) 
 			return PurgeReport{}, err
 		}
 	}
-	_, err = s.transact(ctx, EntryErase, func(v *View) ([]Batch, error) {
+	_, err = s.erase(ctx, func(v *View) ([]Batch, error) {
 		out.Sessions = nil
 		records, err := p.records(v)
 		if err != nil {
@@ -125,10 +125,11 @@ func (s *Store) Purge(ctx context.Context, r PurgeRequest) (PurgeReport, error) 
 	if r.DryRun {
 		return out, nil
 	}
-	if err := r.at.reached("recorded"); err != nil {
-		return out, err
+	if err = r.at.reached("recorded"); err == nil {
+		err = p.sweep(ctx)
 	}
-	if err := p.sweep(ctx); err != nil {
+	if err != nil {
+		err = errors.Join(err, s.noteCondemned())
 		return out, fmt.Errorf("the purge is recorded and not finished; the next open for writing finishes it: %w", err)
 	}
 	if out.After, err = p.anchored(ctx); err != nil {

@@ -88,11 +88,7 @@ func (p *purge) sweep(ctx context.Context) error {
 			left = left[1:]
 		}
 		due.absolve = len(left) == 0
-		u := &unit{via: EntryErase, sweep: &due}
-		if err := p.s.submit(ctx, u); err != nil {
-			return err
-		}
-		if _, err := u.wait(ctx); err != nil {
+		if _, err := p.s.eraseUnit(ctx, &unit{via: EntryErase, sweep: &due}); err != nil {
 			return err
 		}
 		if err := p.r.at.reached("swept"); err != nil || len(left) == 0 {
@@ -106,6 +102,15 @@ func (j *journal) purged() error {
 	ids, err := j.condemned()
 	if err == nil && len(ids) > 0 {
 		err = fmt.Errorf("%w: the purge of %d sessions was interrupted; whoever opens the store anew to write finishes it", ErrReadOnly, len(ids))
+	}
+	return err
+}
+
+// noteCondemned makes scans pass over what an interrupted purge left.
+func (s *Store) noteCondemned() error {
+	ids, err := s.journal.condemned()
+	if len(ids) > 0 {
+		s.condemned.Store(&ids)
 	}
 	return err
 }

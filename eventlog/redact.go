@@ -124,7 +124,7 @@ func (s *Store) Redact(ctx context.Context, r RedactRequest) (Redacted, error) {
 		}
 	}
 	var out Redacted
-	_, err := s.transact(ctx, EntryErase, func(v *View) ([]Batch, error) {
+	_, err := s.erase(ctx, func(v *View) ([]Batch, error) {
 		p := redaction{v: v, r: &r}
 		if err := p.follow(r.Session, named); err != nil {
 			return nil, err

@@ -190,8 +190,12 @@ func (s *Store) scan(ctx context.Context, o scanOptions, fn func(*scanned) error
 		})
 	}
 	ahead, contentsAhead := s.journal.readAhead(), s.journal.readAhead()
+	var gone map[uuid.UUID]bool
+	if ids := s.condemned.Load(); ids != nil {
+		gone = *ids
+	}
 	worker := func() *scanner {
-		return &scanner{j: s.journal, salvaged: s.identity.Salvaged, gone: s.condemned, o: &o, ahead: ahead, contents: contentReader{ahead: contentsAhead}}
+		return &scanner{j: s.journal, salvaged: s.identity.Salvaged, o: &o, gone: gone, ahead: ahead, contents: contentReader{ahead: contentsAhead}}
 	}
 	if o.workers <= 1 {
 		return worker().run(ctx, o.from, o.to, new(scanBlock), func(b *scanBlock) (*scanBlock, error) { return b, consume(b) })

@@ -51,7 +51,7 @@ type Store struct {
 	windows idWindows
 	notices []Finding // what was put right or passed over at open
 
-	condemned map[uuid.UUID]bool // opened for reading: sessions of a purge that was interrupted
+	condemned atomic.Pointer[map[uuid.UUID]bool] // sessions of a purge that was interrupted; nil: none
 
 	queue         chan *unit
 	submitMu      sync.RWMutex // Close excludes submitters
@@ -163,7 +163,7 @@ func (s *Store) load(ctx context.Context) (err error) {
 		if err := s.journal.finishPurge(ctx); err != nil {
 			return err
 		}
-	} else if s.condemned, err = s.journal.condemned(); errors.Is(err, ErrCorrupt) {
+	} else if err := s.noteCondemned(); errors.Is(err, ErrCorrupt) {
 		s.notice(FindPages, 0, "whether a purge was interrupted can't be read: "+err.Error())
 	} else if err != nil {
 		return err
