@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -54,6 +55,45 @@ func explain(missing []*Event, e *entry, src source) error {
 	})
 }
 
+// markers keeps what the markers of the session that was read last say, so that
+// whoever pages through a log that was redacted at large reads each marker once.
+// Memory: about 150 bytes for each erased content of that one session.
+type markers struct {
+	mu      sync.Mutex
+	session uuid.UUID
+	last    uint64 // seq of the newest marker that was read
+	by      map[uint64]Redaction
+}
+
+// explain is explain, from what is kept and the markers that came since.
+func (k *markers) explain(missing []*Event, e *entry, src source) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.session != e.row.Session {
+		k.session, k.last, k.by = e.row.Session, 0, map[uint64]Redaction{}
+	}
+	if e.row.Redacted > k.last {
+		if err := eachMarker(e, src, func(m *marker) bool {
+			for _, r := range m.events {
+				by := m.Redaction
+				by.Commitment, by.Length = r.commitment, r.length
+				k.by[r.seq] = by
+			}
+			return m.prev > k.last
+		}); err != nil {
+			k.session = uuid.Nil // half of it is no answer
+			return err
+		}
+		k.last = e.row.Redacted
+	}
+	for _, ev := range missing {
+		if by, ok := k.by[ev.Seq]; ok && by.Commitment == ev.Commitment && by.Length == ev.ContentLen {
+			ev.Redacted, ev.ContentErr = &by, nil
+		}
+	}
+	return nil
+}
+
 // explainMissing is explain for the events of a page. bbolt shows a commit to
 // readers a moment before the state does: a content that is gone may be that of
 // a commit which is about to be published, and that one is waited for. A page of
@@ -80,7 +120,7 @@ func (s *Store) explainMissing(session uuid.UUID, page *Page) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	err = s.journal.view(func(tx *bolt.Tx) error { return explain(missing, e, txSource{s.st, tx}) })
+	err = s.journal.view(func(tx *bolt.Tx) error { return s.markers.explain(missing, e, txSource{s.st, tx}) })
 	for _, ev := range missing { // damage of the markers is told at the events that need them
 		if err != nil && ev.ContentErr != nil {
 			ev.ContentErr = fmt.Errorf("%w; whether it was erased can't be told: %w", ev.ContentErr, err)

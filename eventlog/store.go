@@ -62,6 +62,7 @@ type Store struct {
 	passage       turnstile    // of copies and erasers
 	erasing       sync.RWMutex // held while a group that erases is committed and published
 	purges        sync.Mutex   // one purge at a time
+	markers       markers
 	indexer       *indexer
 	signing       *checkpointer
 	key           *signKey // nil: nothing is signed
