@@ -26,6 +26,8 @@ func init() {
 		path := filepath.Join(a.Dir, os.Getenv(fileVar))
 		whole, err := os.ReadFile(path)
 		fail(err)
+		signed, err := os.ReadFile(filepath.Join(a.Dir, "CHECKPOINT"))
+		fail(err)
 		s, err := eventlog.Open(ctx, a.Dir, eventlog.Options{})
 		fail(err)
 		id := a.Plot.session(0, 0)
@@ -77,6 +79,7 @@ func init() {
 		fail(os.WriteFile(path, whole, 0o600))
 		if path != filepath.Join(a.Dir, "index.db") {
 			fail(os.Remove(filepath.Join(a.Dir, "index.db")))
+			fail(os.WriteFile(filepath.Join(a.Dir, "CHECKPOINT"), signed, 0o600)) // which else has seen what is gone
 		}
 		if err := sound(a.Dir); err != nil {
 			fail(fmt.Errorf("the handle was closed (%v) and: %w", closeErr, err))
