@@ -69,7 +69,7 @@ keep both.`),
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write the checkpoint to this file, - for stdout alone")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the checkpoint to this file, - for stdout alone")
 	return cmd
 }
 

@@ -96,7 +96,7 @@ The file is a C2SP tlog-proof. It goes to stdout, or to the file of -o.`),
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write the proof to this file (default: stdout)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the proof to this file (default: stdout)")
 	cmd.Flags().BoolVar(&consistency, "consistency", false, "prove that the logs only grew between two checkpoints")
 	cmd.Flags().BoolVar(&content, "with-content", false, "put the event's content into the proof")
 	cmd.Flags().BoolVar(&saltOK, "with-salt", false, "put the salt of the content into the proof")
