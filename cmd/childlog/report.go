@@ -28,7 +28,7 @@ func newReportCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "report",
 		GroupID: groupAudit,
-		Short:   "List what is out of the ordinary over a period and a population",
+		Short:   "List what is out of the ordinary, over a period or a subtree",
 		Long: long(`
 Look for the exceptions of review in all sessions, or in those that the flags
 pick, and count what a sample can be drawn from: sessions, delegations, calls,
