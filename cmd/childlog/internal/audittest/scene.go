@@ -5,13 +5,13 @@ package audittest
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
 	"childlog/materialize"
 	"childlog/policy"
@@ -48,23 +48,10 @@ type Texts struct {
 func Scene(t testing.TB, texts Texts) *eventlog.Store {
 	t.Helper()
 	ctx := context.Background()
-	dir := filepath.Join(t.TempDir(), "store")
-	_, err := eventlog.Init(ctx, dir)
-	require.NoError(t, err)
 	now := time.Date(2026, 11, 30, 13, 0, 0, 0, time.UTC)
-	s, err := eventlog.Open(ctx, dir, eventlog.Options{Clock: func() time.Time { now = now.Add(time.Second); return now }})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close())
-		s, err := eventlog.Open(ctx, dir, eventlog.Options{ReadOnly: true})
-		require.NoError(t, err)
-		report, err := s.Check(ctx, eventlog.CheckOptions{})
-		require.NoError(t, err)
-		require.Empty(t, report.Findings)
-		require.NoError(t, s.Close())
-	})
+	s := storetest.Open(t, eventlog.Options{Clock: func() time.Time { now = now.Add(time.Second); return now }})
 	scope, wall := []string{"docs", "src"}, int64(time.Hour/time.Millisecond)
-	_, err = materialize.Root(ctx, s, materialize.RootRequest{ID: Root, Label: "coordinator", Workspace: "/srv/project", Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite},
+	_, err := materialize.Root(ctx, s, materialize.RootRequest{ID: Root, Label: "coordinator", Workspace: "/srv/project", Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite},
 		Profile: &materialize.Profile{Own: policy.Wish{WriteScope: &scope}, Principal: eventlog.Principal{Kind: eventlog.PrincipalPerson, Ref: "u17"}}})
 	require.NoError(t, err)
 	docs := []string{"docs"}

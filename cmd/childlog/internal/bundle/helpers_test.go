@@ -6,13 +6,13 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/sumdb/note"
 
+	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
 	"childlog/materialize"
 	"childlog/policy"
@@ -25,30 +25,10 @@ func sid(n int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("5e551041-0000-4000-8000-%012x", n))
 }
 
-// newStore makes a store that must be sound at the end.
-func newStore(t testing.TB) *eventlog.Store {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
-	_, err := eventlog.Init(ctx, dir)
-	require.NoError(t, err)
-	s, err := eventlog.Open(ctx, dir, eventlog.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close())
-		requireSound(t, dir)
-	})
-	return s
-}
-
-func requireSound(t require.TestingT, dir string) eventlog.CheckReport {
-	s, err := eventlog.Open(ctx, dir, eventlog.Options{ReadOnly: true})
-	require.NoError(t, err)
-	defer s.Close()
-	report, err := s.Check(ctx, eventlog.CheckOptions{})
-	require.NoError(t, err)
-	require.Empty(t, report.Findings)
-	return report
-}
+var (
+	newStore     = storetest.New
+	requireSound = storetest.RequireSound
+)
 
 // family fills a store with a root, two children of it and a grandchild, each
 // with some conversation.

@@ -9,21 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"childlog/cmd/childlog/internal/importer"
+	"childlog/cmd/childlog/internal/importtest"
 	"childlog/eventlog"
 	"childlog/policy"
 )
 
-// samples is the folder of real transcripts beside the repository, if it is
-// there.
-func samples(t testing.TB) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../../../../shared/samples/claude-code")
-	require.NoError(t, err)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the sample transcripts are not beside this repository; the project's own fixtures cover the same shapes")
-	}
-	return dir
-}
+func samples(t testing.TB) string { return importtest.Samples(t, "claude-code") }
 
 // TestSamples imports every sample into one store.
 func TestSamples(t *testing.T) {

@@ -2,38 +2,27 @@ package codex
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"childlog/cmd/childlog/internal/importer"
+	"childlog/cmd/childlog/internal/importtest"
+	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
-	"childlog/replay"
 )
 
-// newStore makes a store that is checked in full when the test ends.
-func newStore(t testing.TB) *eventlog.Store {
-	t.Helper()
-	ctx := context.Background()
-	dir := filepath.Join(t.TempDir(), "store")
-	_, err := eventlog.Init(ctx, dir)
-	require.NoError(t, err)
-	s, err := eventlog.Open(ctx, dir, eventlog.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close())
-		s, err := eventlog.Open(ctx, dir, eventlog.Options{ReadOnly: true})
-		require.NoError(t, err)
-		report, err := s.Check(ctx, eventlog.CheckOptions{})
-		require.NoError(t, err)
-		require.Empty(t, report.Findings)
-		require.NoError(t, s.Close())
-	})
-	return s
-}
+var (
+	newStore   = storetest.New
+	lines      = importtest.Lines
+	policyOf   = importtest.PolicyOf
+	events     = importtest.Events
+	types      = importtest.Types
+	codes      = importtest.Codes
+	finding    = importtest.Finding
+	delegation = importtest.Delegation
+)
 
 func load(t testing.TB, s *eventlog.Store, o importer.Options, paths ...string) importer.Report {
 	t.Helper()
@@ -42,100 +31,11 @@ func load(t testing.TB, s *eventlog.Store, o importer.Options, paths ...string) 
 	return report
 }
 
-// lines writes a file of the given lines.
-func lines(t testing.TB, dir, name string, lines ...string) string {
-	t.Helper()
-	var b []byte
-	for _, l := range lines {
-		b = append(append(b, l...), '\n')
-	}
-	path := filepath.Join(dir, name)
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path, b, 0o600))
-	return path
-}
-
 func find(t testing.TB, s *eventlog.Store, id string) uuid.UUID {
 	t.Helper()
 	session, err := s.ByExternal(System, id)
-	require.NoError(t, err)
+	require.NoError(t, err, id)
 	return session
 }
 
-func policyOf(t testing.TB, s *eventlog.Store, session uuid.UUID) replay.Effective {
-	t.Helper()
-	e, err := replay.Policy(context.Background(), s, session, 0)
-	require.NoError(t, err)
-	return e
-}
-
-// events reads a whole log with its contents.
-func events(t testing.TB, s *eventlog.Store, session uuid.UUID) []eventlog.Event {
-	t.Helper()
-	var out []eventlog.Event
-	require.NoError(t, s.Replay(context.Background(), session, true, func(ev *eventlog.Event) error {
-		require.NoError(t, ev.ContentErr)
-		out = append(out, *ev)
-		return nil
-	}))
-	return out
-}
-
-// types lists what a log holds, import/other with what it stands for.
-func types(list []eventlog.Event) []string {
-	var out []string
-	for _, ev := range list {
-		typ := ev.Type
-		if typ == eventlog.TypeImportOther {
-			typ += " " + ev.Facts.Str("original")
-		}
-		if ev.Inherited != nil {
-			typ += " (inherited)"
-		}
-		out = append(out, typ)
-	}
-	return out
-}
-
-// codes lists the codes of findings in order.
-func codes(r importer.Report) []string {
-	out := []string{}
-	for _, f := range r.Findings {
-		out = append(out, f.Code)
-	}
-	return out
-}
-
-func finding(t testing.TB, r importer.Report, code string) importer.Finding {
-	t.Helper()
-	for _, f := range r.Findings {
-		if f.Code == code {
-			return f
-		}
-	}
-	require.Fail(t, "no such finding", "%s in %+v", code, r.Findings)
-	return importer.Finding{}
-}
-
-// delegation finds the report of one child.
-func delegation(t testing.TB, r importer.Report, child uuid.UUID) importer.Delegation {
-	t.Helper()
-	for _, d := range r.DelegationList {
-		if d.Child == child {
-			return d
-		}
-	}
-	require.Fail(t, "no delegation of this child", "%s", child)
-	return importer.Delegation{}
-}
-
-// samples is the folder of real logs beside the repository, if it is there.
-func samples(t testing.TB) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../../../../shared/samples/codex")
-	require.NoError(t, err)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the sample logs are not beside this repository; the project's own fixtures cover the same shapes")
-	}
-	return dir
-}
+func samples(t testing.TB) string { return importtest.Samples(t, "codex") }

@@ -16,26 +16,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
 )
 
-// newStore makes a store that is checked in full when the test ends.
-func newStore(t testing.TB) *eventlog.Store {
-	t.Helper()
-	ctx := context.Background()
-	dir := filepath.Join(t.TempDir(), "store")
-	_, err := eventlog.Init(ctx, dir)
-	require.NoError(t, err)
-	s, err := eventlog.Open(ctx, dir, eventlog.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		report, err := s.Check(ctx, eventlog.CheckOptions{})
-		require.NoError(t, err)
-		require.Empty(t, report.Findings)
-		require.NoError(t, s.Close())
-	})
-	return s
-}
+var newStore = storetest.New
 
 // place is a session to import into, with its first event.
 func place(t testing.TB, key string) (*Place, eventlog.NewEvent) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"childlog/cmd/childlog/internal/schema"
+	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
 	"childlog/materialize"
 	"childlog/policy"
@@ -26,25 +26,7 @@ func sid(n int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("5e551041-0000-4000-8000-%012x", n))
 }
 
-// newStore makes a store that must be sound at the end.
-func newStore(t testing.TB) *eventlog.Store {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "store")
-	_, err := eventlog.Init(ctx, dir)
-	require.NoError(t, err)
-	s, err := eventlog.Open(ctx, dir, eventlog.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close())
-		s, err := eventlog.Open(ctx, dir, eventlog.Options{ReadOnly: true})
-		require.NoError(t, err)
-		report, err := s.Check(ctx, eventlog.CheckOptions{})
-		require.NoError(t, err)
-		require.Empty(t, report.Findings)
-		require.NoError(t, s.Close())
-	})
-	return s
-}
+var newStore = storetest.New
 
 // filled is a store with a root, a child of it and contents of every kind.
 func filled(t testing.TB) *eventlog.Store {
