@@ -119,7 +119,7 @@ func (v *View) ByKey(hash Hash) (uuid.UUID, error) { return v.st.byName(name{nam
 // Consumed is the settled seq of the last notice of child that parent
 // consumed, 0 if none.
 func (v *View) Consumed(parent, child uuid.UUID) (uint64, error) {
-	l, err := v.st.link(linkKey{parent, child})
+	l, err := v.st.link(linkKey{parent: parent, child: child})
 	return l.Consumed, err
 }
 

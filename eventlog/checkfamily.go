@@ -35,7 +35,7 @@ func (f *family) note(ev *Event) {
 	switch ev.Type {
 	case TypeDelegationStarted:
 		at.other, at.receipt = ev.Facts.UUID("child"), ev.Facts.hash("receipt")
-		f.started[linkKey{ev.Session, at.other}] = at
+		f.started[linkKey{parent: ev.Session, child: at.other}] = at
 	case TypeDelegationGranted:
 		at.other, at.receipt = ev.Facts.UUID("parent"), Digest(ev.Facts)
 		f.granted[ev.Session] = at
@@ -75,7 +75,7 @@ func (c *checker) family() {
 	}
 	for _, child := range sortedIDs(c.relatives.granted) {
 		at := c.relatives.granted[child]
-		_, ok := c.relatives.started[linkKey{at.other, child}]
+		_, ok := c.relatives.started[linkKey{parent: at.other, child: child}]
 		switch {
 		case ok || at.imported:
 		case rows[at.other] == nil && purged[at.other].Session == at.other:

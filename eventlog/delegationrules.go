@@ -30,8 +30,12 @@ func (st *stage) authorizeDelegation(batches []Batch, events [][]pending, before
 	if err := birth.names(child, &parent.row); err != nil {
 		return err
 	}
-	if err := st.adoptable(birth.adopted); err != nil {
-		return err
+	origin, captured := parent, birth.created.facts.Uint("parent_seq")
+	if birth.adopted.Session != uuid.Nil {
+		if origin, err = st.adoptable(birth.adopted); err != nil {
+			return err
+		}
+		captured = 0
 	}
 	if err := birth.startedBy(child, events[p]); err != nil {
 		return err
@@ -47,33 +51,30 @@ func (st *stage) authorizeDelegation(batches []Batch, events [][]pending, before
 	if holder, err := st.externalHolder(child, birth.created, map[Hash]uuid.UUID{}); err != nil || holder != uuid.Nil {
 		return orExists(err, "the external id is session %s", holder)
 	}
-	if err := st.freshSeed(events[c], parent, birth.created.facts.Uint("parent_seq")); err != nil {
+	if err := st.freshSeed(events[c], origin, captured); err != nil {
 		return err
 	}
 	return st.within(child, events[c], parent)
 }
 
-// adoptable checks what a seed was copied from, if it is not the parent: only
+// adoptable returns what a seed was copied from, if that is not the parent: only
 // evidence may be. The conversation of another native session is its own
 // parent's to hand on.
-func (st *stage) adoptable(from Ref) error {
-	if from.Session == uuid.Nil {
-		return nil
-	}
+func (st *stage) adoptable(from Ref) (*entry, error) {
 	e, err := st.lookup(from.Session)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case e == nil:
-		return notFound(from.Session)
+		return nil, st.absent(from.Session)
 	case !e.row.Evidence:
-		return unauthorizedf("a seed copy of session %s, which is neither the parent nor evidence", from.Session)
+		return nil, unauthorizedf("a seed copy of session %s, which is neither the parent nor evidence", from.Session)
 	case len(e.row.Damage) > 0:
-		return &CorruptError{Session: from.Session, Seq: e.row.Damage[0].From, Reason: e.row.Damage[0].Reason + "; a seed is not copied from it"}
+		return nil, &CorruptError{Session: from.Session, Seq: e.row.Damage[0].From, Reason: e.row.Damage[0].Reason + "; a seed is not copied from it"}
 	case from.Seq > e.row.Head:
-		return unauthorizedf("a seed copy of session %s seq %d, its head is %d", from.Session, from.Seq, e.row.Head)
+		return nil, unauthorizedf("a seed copy of session %s seq %d, its head is %d", from.Session, from.Seq, e.row.Head)
 	}
-	return nil
+	return e, nil
 }
 
 func orExists(err error, format string, args ...any) error {

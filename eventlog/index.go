@@ -354,7 +354,15 @@ func (ix *index) byName(n name) (id uuid.UUID, err error) {
 	return id, err
 }
 
-func linkRow(k linkKey) []byte { return append(slices.Clone(k.parent[:]), k.child[:]...) }
+// A link's key is both ids; one to copies has a byte more, and so stands apart
+// from that of a child.
+func linkRow(k linkKey) []byte {
+	key := append(slices.Clone(k.parent[:]), k.child[:]...)
+	if k.copies {
+		key = append(key, 'c')
+	}
+	return key
+}
 
 func (ix *index) link(k linkKey) (l link, err error) {
 	err = ix.need(bucketLinks, linkRow(k), "link", func(v []byte) error {
@@ -365,7 +373,7 @@ func (ix *index) link(k linkKey) (l link, err error) {
 	return l, err
 }
 
-func (ix *index) children(parent uuid.UUID, fn func(uuid.UUID)) error {
+func (ix *index) linked(parent uuid.UUID, copies bool, fn func(uuid.UUID)) error {
 	if err := ix.sound(); err != nil {
 		return err
 	}
@@ -376,7 +384,9 @@ func (ix *index) children(parent uuid.UUID, fn func(uuid.UUID)) error {
 		}
 		c := b.Cursor()
 		for k, _ := c.Seek(parent[:]); k != nil && bytes.HasPrefix(k, parent[:]); k, _ = c.Next() {
-			fn(uuid.UUID(k[16:]))
+			if child := k[16:]; copies == (len(child) == 17) {
+				fn(uuid.UUID(child[:16]))
+			}
 		}
 		return nil
 	})

@@ -242,7 +242,9 @@ func TestHiddenRowIsNoNewSession(t *testing.T) {
 		"its key": func(tx *bolt.Tx) error {
 			return tx.Bucket(bucketNames).Delete(nameRow(name{nameKey, KeyHash(sid(1), "k")}))
 		},
-		"its link": func(tx *bolt.Tx) error { return tx.Bucket(bucketLinks).Delete(linkRow(linkKey{sid(1), sid(2)})) },
+		"its link": func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketLinks).Delete(linkRow(linkKey{parent: sid(1), child: sid(2)}))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			verifyAtOpen = 0

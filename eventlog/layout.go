@@ -91,7 +91,13 @@ func (st *stage) relate(ev *Event) {
 // relations derives names and links from an event; the index is rebuilt
 // through the same function.
 func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link)) {
-	if ev.Inherited != nil || ev.Imported && ev.Type != TypeSessionCreated {
+	if ev.Inherited != nil {
+		if ev.Inherited.Session != ev.Session { // an order to erase looks there; nothing else rests on it
+			linked(linkKey{parent: ev.Inherited.Session, child: ev.Session, copies: true}, link{})
+		}
+		return
+	}
+	if ev.Imported && ev.Type != TypeSessionCreated {
 		return // what a log from elsewhere says of others binds nobody here
 	}
 	switch ev.Type {
@@ -104,13 +110,13 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 			named(name{nameExternal, c.External.IDHash}, ev.Session)
 		}
 		if c.Parent != uuid.Nil {
-			linked(linkKey{c.Parent, ev.Session}, link{})
+			linked(linkKey{parent: c.Parent, child: ev.Session}, link{})
 		}
 	case TypeDelegationStarted:
 		// The child's log says the same. Both count, so that a child whose
 		// first frame was lost still leads to its own descendants.
 		if ev.Source == SourceDelegation {
-			linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{})
+			linked(linkKey{parent: ev.Session, child: ev.Facts.UUID("child")}, link{})
 		}
 	case TypeDelegationGranted:
 		// An imported receipt names no key: a caller that retries under it would
@@ -135,9 +141,9 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 			named(name{nameExternal, p.External.IDHash}, p.Session)
 		}
 		if p.Parent != uuid.Nil {
-			linked(linkKey{p.Parent, p.Session}, link{})
+			linked(linkKey{parent: p.Parent, child: p.Session}, link{})
 		}
 	case TypeNoticeConsumed:
-		linked(linkKey{ev.Session, ev.Facts.UUID("child")}, link{Consumed: ev.Facts.Uint("settled_seq")})
+		linked(linkKey{parent: ev.Session, child: ev.Facts.UUID("child")}, link{Consumed: ev.Facts.Uint("settled_seq")})
 	}
 }

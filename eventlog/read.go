@@ -89,7 +89,7 @@ func (s *Store) Consumed(parent, child uuid.UUID) (uint64, error) {
 	if err := s.usable(); err != nil {
 		return 0, err
 	}
-	l, err := s.st.link(linkKey{parent, child})
+	l, err := s.st.link(linkKey{parent: parent, child: child})
 	return l.Consumed, err
 }
 

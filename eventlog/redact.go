@@ -24,7 +24,7 @@ type RedactRequest struct {
 }
 
 // Redacted is what a redaction did, or would do. Sessions begins with the named
-// one; the others are descendants whose seeds hold copies.
+// one; the others hold copies in their seeds: forks of it, and who adopted it.
 type Redacted struct {
 	Sessions []RedactedLog
 	Also     []SameText // not erased: may hold the same text, for a person to look at
@@ -80,8 +80,9 @@ func (r *Redacted) Count() (contents int, bytes uint64) {
 // every policy: facts are never erased, which is why free text is no fact.
 //
 // A text may stand in several events, and an order to erase it means all of
-// them. Erased with the named ones are: in each descendant that was forked from
-// here, the seed copies of them; the decision on a call and the question about
+// them. Erased with the named ones are: in each session that was forked from
+// here or adopted this one, whoever's child it is, the seed copies of them, and
+// the copies of those; the decision on a call and the question about
 // it, whose contents repeat the arguments and hold the salt of the commitments
 // to them in their facts (with a salt left behind a short argument could be
 // tried out against those); the receipt beside the session/created whose label
@@ -90,7 +91,8 @@ func (r *Redacted) Count() (contents int, bytes uint64) {
 // and left to a person.
 //
 // What can't be reached, and a caller should say so: backups and exports made
-// before, and copies in the hands of others. In store.db and index.db the bytes
+// before, the files that evidence was imported from, and copies in the hands of
+// others. In store.db and index.db the bytes
 // lie in free pages until Compact. A retry of an append whose content is gone
 // still finds its original.
 //
@@ -125,11 +127,18 @@ func (s *Store) Redact(ctx context.Context, r RedactRequest) (Redacted, error) {
 	}
 	var out Redacted
 	_, err := s.erase(ctx, func(v *View) ([]Batch, error) {
-		p := redaction{v: v, r: &r}
-		if err := p.follow(r.Session, named); err != nil {
-			return nil, err
+		p, c := redaction{v: v, r: &r}, newCopies(v, r.Session, named)
+		if !r.Exact {
+			if err := c.find(); err != nil {
+				return nil, err
+			}
 		}
-		out = Redacted{Sessions: p.logs, Also: also, DryRun: r.DryRun}
+		for _, session := range c.order {
+			if err := p.one(session, c.seqs[session]); err != nil {
+				return nil, err
+			}
+		}
+		out = Redacted{Sessions: p.logs, Also: append(slices.Clip(also), c.also...), DryRun: r.DryRun}
 		if r.DryRun {
 			return nil, nil
 		}
@@ -144,71 +153,6 @@ type redaction struct {
 	r       *RedactRequest
 	logs    []RedactedLog
 	batches []Batch
-}
-
-// follow goes from the named session down through its forks. Seeds are copied
-// from a parent only, so a copy of a copy is found through the one between.
-func (p *redaction) follow(session uuid.UUID, seqs map[uint64]string) error {
-	type step struct {
-		session uuid.UUID
-		seqs    map[uint64]string
-	}
-	for todo := []step{{session, seqs}}; len(todo) > 0; todo = todo[1:] {
-		at := todo[0]
-		if err := p.one(at.session, at.seqs); err != nil {
-			return err
-		}
-		if p.r.Exact {
-			return nil
-		}
-		children, err := p.v.Children(at.session)
-		if err != nil {
-			return err
-		}
-		for _, child := range children {
-			copies, err := p.copiesIn(child, at.session, at.seqs)
-			if err != nil {
-				return err
-			}
-			if len(copies) > 0 {
-				todo = append(todo, step{child, copies})
-			}
-		}
-	}
-	return nil
-}
-
-// copiesIn finds the seed copies that a child holds of events of its parent.
-func (p *redaction) copiesIn(child, parent uuid.UUID, seqs map[uint64]string) (map[uint64]string, error) {
-	e, err := p.v.st.lookup(child)
-	if err != nil || e == nil || e.row.SeedLen == 0 {
-		return nil, err
-	}
-	var out map[uint64]string
-	left := e.row.SeedLen
-	for seq := uint64(1); seq <= e.row.Head && left > 0; {
-		events, err := frameOf(e, p.v.st, seq)
-		if err != nil {
-			return nil, err
-		}
-		for i := range events {
-			ev := &events[i]
-			if ev.Inherited == nil {
-				continue
-			}
-			if left--; ev.Inherited.Session == parent && seqs[ev.Inherited.Seq] != "" {
-				if out == nil {
-					out = map[uint64]string{}
-				}
-				out[ev.Seq] = WhyCopy
-			}
-			if left == 0 {
-				break
-			}
-		}
-		seq = events[len(events)-1].Seq + 1
-	}
-	return out, nil
 }
 
 // one lays out what goes of one session.

@@ -130,10 +130,13 @@ func (s *Store) explainMissing(session uuid.UUID, page *Page) error {
 }
 
 // freshSeed refuses a child whose seed was read before a content in it was
-// erased: the copy would bring back what was to be gone. captured is the
-// parent's head at the capture.
-func (st *stage) freshSeed(events []pending, parent *entry, captured uint64) error {
-	if parent.row.Redacted <= captured {
+// erased: the copy would bring back what was to be gone. from is the session
+// that the seed was copied from. captured is its head at the capture; nobody
+// says when an adopted one was read, and then it is 0: a copy that has what was
+// ever erased is too old, since a later one has no content there. Of a log of
+// another store nothing is erased here, whatever it says.
+func (st *stage) freshSeed(events []pending, from *entry, captured uint64) error {
+	if from.row.Redacted <= captured || from.row.Imported {
 		return nil // what was erased by then could not be read
 	}
 	copied := map[uint64]bool{}
@@ -143,10 +146,10 @@ func (st *stage) freshSeed(events []pending, parent *entry, captured uint64) err
 		}
 	}
 	var stale error
-	err := eachMarker(parent, st, func(m *marker) bool {
+	err := eachMarker(from, st, func(m *marker) bool {
 		for _, r := range m.events {
 			if copied[r.seq] {
-				stale = fmt.Errorf("%w: seq %d of session %s was redacted at seq %d, after the seed was read", ErrStaleCapture, r.seq, parent.row.Session, m.Seq)
+				stale = fmt.Errorf("%w: seq %d of session %s was redacted at seq %d, after the seed was read", ErrStaleCapture, r.seq, from.row.Session, m.Seq)
 				return false
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // foldVersion numbers the fold below. An index written by another version is
 // rebuilt, never trusted.
-const foldVersion = 3
+const foldVersion = 4
 
 // usageWindow bounds how far apart two records of one usage id may lie and
 // still count once: harnesses repeat a usage record while a response streams.

@@ -87,8 +87,10 @@ func (st *stage) link(k linkKey) (l link, err error) {
 	return st.s.st.link(k)
 }
 
-func (st *stage) children(parent uuid.UUID) ([]uuid.UUID, error) {
-	list, err := st.s.st.children(parent)
+func (st *stage) children(parent uuid.UUID) ([]uuid.UUID, error) { return st.linked(parent, false) }
+
+func (st *stage) linked(parent uuid.UUID, copies bool) ([]uuid.UUID, error) {
+	list, err := st.s.st.linked(parent, copies)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (st *stage) children(parent uuid.UUID) ([]uuid.UUID, error) {
 	}
 	st.layers(func(c *changes) bool {
 		for k := range c.links {
-			if k.parent == parent {
+			if k.parent == parent && k.copies == copies {
 				set[k.child] = true
 			}
 		}

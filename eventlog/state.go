@@ -27,7 +27,12 @@ type link struct {
 	Consumed uint64 // settled_seq of the last notice the parent consumed
 }
 
-type linkKey struct{ parent, child uuid.UUID }
+// linkKey leads from a session to its child or, with copies, to one whose seed
+// holds copies of its events: its fork, or who adopted it.
+type linkKey struct {
+	parent, child uuid.UUID
+	copies        bool
+}
 
 // framePos locates a frame of a session.
 type framePos struct{ pos, first uint64 }
@@ -120,17 +125,20 @@ func (s *state) link(k linkKey) (link, error) {
 }
 
 // children lists a session's children in id order.
-func (s *state) children(parent uuid.UUID) ([]uuid.UUID, error) {
+func (s *state) children(parent uuid.UUID) ([]uuid.UUID, error) { return s.linked(parent, false) }
+
+// linked lists a session's children, or the sessions with copies of its events.
+func (s *state) linked(parent uuid.UUID, copies bool) ([]uuid.UUID, error) {
 	set := map[uuid.UUID]bool{}
 	s.mu.RLock()
 	for k := range s.over.links {
-		if k.parent == parent {
+		if k.parent == parent && k.copies == copies {
 			set[k.child] = true
 		}
 	}
 	s.mu.RUnlock()
 	if s.index != nil {
-		if err := s.index.children(parent, func(child uuid.UUID) { set[child] = true }); err != nil {
+		if err := s.index.linked(parent, copies, func(child uuid.UUID) { set[child] = true }); err != nil {
 			return nil, err
 		}
 	}
