@@ -16,45 +16,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"childlog/cmd/childlog/internal/bundle"
-	"childlog/cmd/childlog/internal/lines"
-	"childlog/cmd/childlog/internal/page"
 	"childlog/cmd/childlog/internal/redact"
-	"childlog/cmd/childlog/internal/review"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
 )
 
-// exportFormat is a way to hand logs on.
-type exportFormat struct {
-	name  string
-	about string // one line of the help
-	bytes bool   // not for a terminal
-	clean bool   // filtered unless told otherwise
-	sign  bool   // worth more with a checkpoint of all there is
-	write func(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error)
-}
-
-// exportFormats are in the order of the help; the first is what is meant if
-// nobody says.
-var exportFormats = []exportFormat{
-	{"bundle", "one file that `childlog verify --bundle` checks without a store", true, false, true, exportBundle},
-	{"jsonl", "one JSON line an event; `childlog schema line` describes it", false, false, false, exportLines},
-	{"html", "the reviews of the sessions, as one page that needs no network", false, true, false, exportPage},
-}
-
-func exportFormatNames() (names []string) {
-	for _, f := range exportFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 // exportRun is what is to be exported.
 type exportRun struct {
 	sessions []uuid.UUID // nil: the whole store
 	progress func(done, of uint64)
+	contents bool           // see exportFormat
 	filter   *redact.Filter // nil: none
 	counts   redact.Counts
 }
@@ -69,16 +41,16 @@ func (x *exportRun) text() func([]byte) []byte {
 
 func newExportCmd(a *app) *cobra.Command {
 	var format, file string
-	var recursive bool
+	var recursive, contents bool
 	var filter filterFlags
 	var about strings.Builder
 	for _, f := range exportFormats {
-		fmt.Fprintf(&about, "  %-8s %s\n", f.name, f.about)
+		fmt.Fprintf(&about, "  %-9s %s\n", f.name, f.about)
 	}
 	cmd := &cobra.Command{
 		Use:     "export [ID...]",
 		GroupID: groupAudit,
-		Short:   "Hand logs on: as a bundle that proves itself, or as lines",
+		Short:   "Hand logs on: a bundle that proves itself, lines, page, traces",
 		Long: long(`
 Write sessions, or without ID the whole store, in one of these formats:
 
@@ -93,20 +65,35 @@ A line has every field of an event's header in words, the header itself and the
 salt of the content, so digests can be computed from lines alone; that they are
 all there were is proven by a bundle only.
 
+otel is OTLP JSON: a span invoke_agent for each session and execute_tool for
+each call, with the decision as childlog.decision.*. receipts and actions have
+the bodies of draft-nelson-agent-delegation-receipts and
+draft-sahu-agent-action-receipts, which are Internet-Drafts of individuals. They
+are unsigned, as each line says, and carry the whole childlog record beside the
+body. actions is one chain for the whole output.
+
+--contents adds the texts of calls to otel: arguments and results. For receipts
+and actions it is on unless --contents=false, so that nothing is lost. The
+store's own session, which is no agent's, is in bundles and lines only.
+
 --redact replaces what the detectors of secrets know: keys, tokens, private
-keys, passwords, connection strings. For html it is on unless --redact=false.
-In lines what was found is replaced, and a content that was rewritten has no
-salt any more. A bundle leaves such a content out as a whole, with its salt, and
-still proves the rest. What the detectors do not know stays.
+keys, passwords, connection strings; and home directories by <root:home>. For
+html and otel it is on unless --redact=false. For receipts and actions it is off
+unless asked for: with it a line has no facts byte for byte, and no prompt in
+which something was found. In lines what was found is replaced, and a content
+that was rewritten has no salt any more. A bundle leaves such a content out as a
+whole, with its salt, and still proves the rest; home directories stay in it.
+What the detectors do not know stays.
 
 -o names the file, which must be new; it is there as a whole or not at all, and
 only its owner can read it. Without -o the data goes to stdout. Exporting
 changes nothing in the store; for a bundle a checkpoint is signed first, if the
 last one does not cover all there is and the store can be written. A log that is
-damaged is not handed on (exit 6).`),
+damaged is not handed on (exit 6), except by html and otel, which say where.`),
 		Example: `  childlog export -o store.bundle
   childlog export 0a1b2c3d --recursive -o family.bundle
-  childlog export 0a1b2c3d --format jsonl | head -3`,
+  childlog export 0a1b2c3d --format jsonl | head -3
+  childlog export 0a1b2c3d --recursive --format otel -o traces.jsonl`,
 		Args: func(*cobra.Command, []string) error { return nil },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("--format", format, exportFormatNames()...); err != nil {
@@ -119,9 +106,15 @@ damaged is not handed on (exit 6).`),
 			if file == "" && f.bytes && a.out.Rich() {
 				return usagef("a %s is no text for a terminal; name a file with -o", f.name)
 			}
-			x, err := filter.read(cmd, f.clean)
+			x, err := filter.read(cmd, &f)
 			if err != nil {
 				return err
+			}
+			if x.contents = f.contents; cmd.Flags().Changed("contents") {
+				if !f.mayLack {
+					return usagef("--contents goes with --format otel, receipts or actions; %s leaves no choice", f.name)
+				}
+				x.contents = contents
 			}
 			return a.export(cmd.Context(), f, x, args, recursive, file)
 		},
@@ -129,6 +122,7 @@ damaged is not handed on (exit 6).`),
 	f := cmd.Flags()
 	f.StringVar(&format, "format", exportFormats[0].name, "how: "+strings.Join(exportFormatNames(), ", "))
 	f.BoolVar(&recursive, "recursive", false, "with ID: all descendants too")
+	f.BoolVar(&contents, "contents", false, "otel: the texts of calls, too (receipts, actions: unless --contents=false)")
 	f.StringVarP(&file, "output", "o", "", "the file to write, which must be new (default: stdout)")
 	complete(cmd, "format", exportFormatNames()...)
 	filter.add(cmd)
@@ -257,49 +251,6 @@ func exportHint(err error) error {
 	return err
 }
 
-func exportBundle(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
-	o := bundle.Options{Sessions: x.sessions, Progress: x.progress, Filter: x.text(), Key: s.VerifierKey()}
-	if last, ok := s.Signed(); ok {
-		o.Note = last.Note
-	}
-	done, err := bundle.Export(ctx, s, w, o)
-	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
-		Withheld: done.Withheld, Absent: done.Absent, TreeSize: done.TreeSize, TreeRoot: wire.Hex(done.TreeRoot)}, err
-}
-
-func exportLines(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
-	done, err := lines.Export(ctx, s, w, lines.Options{Sessions: x.sessions, Progress: x.progress, Filter: x.text()})
-	return wire.Exported{Whole: x.sessions == nil, Sessions: done.Sessions, Frames: done.Frames, Events: done.Events, Contents: done.Contents,
-		Withheld: done.Rewritten, Absent: done.Absent}, err
-}
-
-func exportPage(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error) {
-	sessions := x.sessions
-	if sessions == nil {
-		err := s.EachRow(ctx, func(row *eventlog.Row) (bool, error) {
-			if row.Session != eventlog.StoreSession { // no agent's: there is nothing to review
-				sessions = append(sessions, row.Session)
-			}
-			return true, nil
-		})
-		if err != nil {
-			return wire.Exported{}, err
-		}
-	}
-	check, err := s.Check(ctx, eventlog.CheckOptions{Progress: func(done, of int) { x.progress(uint64(done), uint64(of)) }})
-	if err != nil {
-		return wire.Exported{}, err
-	}
-	reviews := make([]review.Review, len(sessions))
-	for i, id := range sessions {
-		if reviews[i], err = review.Build(ctx, s, id, review.Options{Check: &check}); err != nil {
-			return wire.Exported{}, err
-		}
-	}
-	err = page.Write(ctx, w, reviews, page.Options{Store: s.Identity().Store.String(), Filter: x.filter, Counts: x.counts})
-	return wire.Exported{Whole: x.sessions == nil, Sessions: uint64(len(sessions))}, err
-}
-
 // exported tells what was written.
 func (a *app) exported(v *wire.Exported) {
 	a.out.Println(term.Good(v.Format+" "), term.Bold(v.Path))
@@ -308,9 +259,12 @@ func (a *app) exported(v *wire.Exported) {
 		of = "the whole store"
 	}
 	rows := []term.Row{{Name: "sessions", Value: term.Plain(grouped(v.Sessions)), Note: term.Dim(of)}}
-	if v.Events > 0 {
+	switch {
+	case v.Frames > 0:
 		rows = append(rows, term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
 			term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents)), Note: term.Dim(without(v.Withheld, v.Absent))})
+	case v.Events > 0:
+		rows = append(rows, term.Row{Name: "lines", Value: term.Plain(grouped(v.Events))})
 	}
 	a.out.Rows(append(rows, term.Row{Name: "sha256", Value: term.Plain(v.SHA256)})...)
 	if v.Filtered {

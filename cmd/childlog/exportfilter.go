@@ -17,15 +17,15 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.on, "redact", false, "replace what the detectors of secrets know (html: unless --redact=false)")
+	cmd.Flags().BoolVar(&f.on, "redact", false, "replace what the detectors of secrets know (html, otel: unless --redact=false)")
 	cmd.Flags().StringVar(&f.rules, "redact-rules", "", "with --redact: a file of further rules, one `NAME literal|re2 PATTERN` a line")
 	cmd.Flags().StringArrayVar(&f.roots, "mask-root", nil, "with --redact: a directory whose path becomes <root:ID>, as `PATH=ID` (may be repeated)")
 }
 
 // read makes the filter that is asked for, or that the format has by itself.
-func (f *filterFlags) read(cmd *cobra.Command, clean bool) (*exportRun, error) {
+func (f *filterFlags) read(cmd *cobra.Command, format *exportFormat) (*exportRun, error) {
 	on := f.on
-	if clean && !cmd.Flags().Changed("redact") {
+	if format.clean && !cmd.Flags().Changed("redact") {
 		on = true
 	}
 	if !on {
@@ -34,7 +34,7 @@ func (f *filterFlags) read(cmd *cobra.Command, clean bool) (*exportRun, error) {
 		}
 		return &exportRun{}, nil
 	}
-	var o redact.Options
+	o := redact.Options{Homes: !format.exact}
 	if f.rules != "" {
 		file, err := os.Open(f.rules)
 		if err != nil {
