@@ -54,6 +54,9 @@ func (a *app) trust(r *review.Review) {
 	case review.StateClaimed, review.StateRedacted:
 		state = term.Warn(t.State)
 	}
+	if t.Unproven() {
+		state = term.Cat(state, term.Plain(", ", review.Unproven))
+	}
 	policing := term.Good(t.Policing.Kind)
 	if t.Policing.Kind != review.Enforced {
 		policing = term.Warn(t.Policing.Kind)

@@ -170,8 +170,8 @@ func TestNothingToShow(t *testing.T) {
 	}
 }
 
-// TestTrustIsNotOverstated: each state has its words, and only a checkpoint that
-// covers the whole log proves that nothing was cut off.
+// TestTrustIsNotOverstated: each state has its words, and the store's own
+// checkpoint, which whoever holds its key can make anew, proves nothing complete.
 func TestTrustIsNotOverstated(t *testing.T) {
 	show := func(state string, checkpoint bool, seq uint64) string {
 		r := review.Review{AsOf: review.AsOf{Seq: 9}, Trust: review.Trust{State: state, Incomplete: state == review.StateIncomplete, Anchor: review.Anchor{Checkpoint: checkpoint, Seq: seq}}}
@@ -180,10 +180,10 @@ func TestTrustIsNotOverstated(t *testing.T) {
 		require.NotNil(t, m)
 		return m[1] + " " + regexp.MustCompile(`<[^>]*>`).ReplaceAllString(m[2], "")
 	}
-	require.Equal(t, "good Verified", show(review.StateVerified, true, 9))
+	require.Equal(t, "good Verified, completeness unproven", show(review.StateVerified, true, 9))
 	require.Equal(t, "good Verified, completeness unproven", show(review.StateVerified, true, 8))
 	require.Equal(t, "note Verified, with redactions, completeness unproven", show(review.StateRedacted, false, 0))
-	require.Equal(t, "warn Claimed", show(review.StateClaimed, true, 9))
+	require.Equal(t, "warn Claimed, completeness unproven", show(review.StateClaimed, true, 9))
 	require.Equal(t, "bad Incomplete", show(review.StateIncomplete, false, 0))
 	require.Equal(t, "bad Incomplete", show("a state of a later version", true, 9))
 }

@@ -88,10 +88,12 @@ func tone(s string) string {
 	return "bad"
 }
 
-// unproven reports whether nothing outside of the log says that its end was not
-// cut off.
-func unproven(r *review.Review) bool {
-	return !r.Trust.Incomplete && (!r.Trust.Anchor.Checkpoint || r.Trust.Anchor.Seq < r.AsOf.Seq)
+// unproven is what is added to a state, "" if nothing is.
+func unproven(r *review.Review) string {
+	if r.Trust.Unproven() {
+		return ", " + review.Unproven
+	}
+	return ""
 }
 
 // seqs lists a few seqs and counts the others.

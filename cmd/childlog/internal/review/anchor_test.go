@@ -16,10 +16,10 @@ func TestAnchor(t *testing.T) {
 		seq   uint64
 		words string
 	}{
-		{false, 0, 0, "no checkpoint"},
-		{true, 3, 0, "covers none of it"},
-		{true, 6, 2, "covers it up to seq 2 of 4, what came after is unsigned"},
-		{true, 10, 4, "covers all of it"},
+		{false, 0, 0, "no checkpoint; completeness unproven"},
+		{true, 3, 0, "covers none of it; completeness unproven without a copy kept elsewhere"},
+		{true, 6, 2, "covered by the store's own checkpoint up to seq 2 of 4, what came after is unsigned; completeness unproven without a copy kept elsewhere"},
+		{true, 10, 4, "covered by the store's own checkpoint; completeness unproven without a copy kept elsewhere"},
 	} {
 		a := anchor{there: c.there, size: c.size, origin: "o"}
 		for i := range uint64(4) { // seqs 1 to 4 at positions 3, 5, 7, 9
@@ -28,6 +28,7 @@ func TestAnchor(t *testing.T) {
 		out := a.done(4)
 		require.Equal(t, c.seq, out.Seq)
 		require.Contains(t, out.Statement, c.words)
+		require.Contains(t, out.Statement, Unproven)
 		require.Equal(t, c.there, out.Checkpoint)
 		require.Equal(t, c.there, out.Origin != nil)
 	}
