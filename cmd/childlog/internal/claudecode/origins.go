@@ -84,7 +84,7 @@ func (o *origins) uuids(ctx context.Context, session uuid.UUID) (map[key]uint64,
 		return seqs, nil
 	}
 	row, err := o.r.S.Row(session)
-	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+	if err != nil && !importer.Gone(err) {
 		return nil, err
 	}
 	if err == nil && row.Evidence {

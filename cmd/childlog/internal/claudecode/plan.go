@@ -94,19 +94,15 @@ func typeKey(session, agentType string) string { return session + "\x00" + agent
 // name decides under which external id a file's main conversation is kept.
 func (p *plan) name(ctx context.Context, f *file) error {
 	key := f.h.key()
-	ok, why, err := p.tree.Take(ctx, &f.Place, key)
-	if err == nil && !ok { // another's: a digest of the first line makes the key this one's own
-		ok, _, err = p.tree.Take(ctx, &f.Place, key+"#"+importer.Short(f.h.sum))
-	}
+	ok, why, detail, err := p.tree.Take(ctx, &f.Place, key)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		p.note(f, why, fmt.Sprintf("the id %.80q is another session's, and no other is left", key))
-		return importer.ErrSkip
-	}
 	if why != "" {
-		p.note(f, why, fmt.Sprintf("the id %.80q is another session's; this one is kept as %s", key, f.Key))
+		p.note(f, why, detail)
+	}
+	if !ok {
+		return importer.ErrSkip
 	}
 	for _, problem := range f.h.problems {
 		p.note(f, codeOtherAgent, problem)

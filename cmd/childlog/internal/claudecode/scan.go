@@ -153,15 +153,12 @@ func (r *run) conv(f *file, place *importer.Place) (*conv, error) {
 func (r *run) sidechain(ctx context.Context, f *file, out *mapped, line importer.Line) (*conv, error) {
 	place := &importer.Place{Sum: line.Sum, Child: true}
 	key := f.Key + "/" + chainName(out.e)
-	ok, why, err := r.plan.tree.Take(ctx, place, key)
-	if err == nil && !ok {
-		ok, _, err = r.plan.tree.Take(ctx, place, key+"#"+importer.Short(line.Sum))
-	}
+	ok, why, detail, err := r.plan.tree.Take(ctx, place, key)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		r.find(f, why, line.Number, fmt.Sprintf("the id %.80q of a sidechain is another session's, and no other is left; nothing of the file is taken", key))
+		r.find(f, why, line.Number, "a sidechain: "+detail+", nor of the file that holds it")
 		return nil, importer.ErrSkip
 	}
 	if done, err := r.plan.tree.Stored(place, false); err != nil {

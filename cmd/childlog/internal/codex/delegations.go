@@ -2,13 +2,11 @@ package codex
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/importer"
-	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/replay"
 )
@@ -64,7 +62,7 @@ func (r *run) delegation(ctx context.Context, o *outcome) error {
 	if f.Parent != uuid.Nil {
 		_, err := r.S.Row(f.Parent)
 		d.ParentKnown = err == nil || r.done[f.Parent] != nil
-		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+		if err != nil && !importer.Gone(err) {
 			r.find(f, importer.CodeDamaged, 0, "the parent's state can't be read: "+err.Error())
 		}
 	}
@@ -106,7 +104,7 @@ func (r *run) callOf(ctx context.Context, o *outcome) (c *call, err error) {
 	n := (*notes)(nil)
 	if parent := r.done[f.Parent]; parent != nil {
 		n = parent.notes
-	} else if n, err = storedNotes(ctx, r.S, f.Parent); errors.Is(err, eventlog.ErrNotFound) {
+	} else if n, err = storedNotes(ctx, r.S, f.Parent); importer.Gone(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

@@ -64,22 +64,18 @@ func (r *run) plan(ctx context.Context, paths []string) error {
 // name decides under which external id a file is kept.
 func (r *run) name(ctx context.Context, f *file) error {
 	key := f.h.id
-	ok, why, err := r.tree.Take(ctx, &f.Place, key)
-	if err == nil && !ok { // another's: a digest of the first line makes the key this thread's own
-		ok, _, err = r.tree.Take(ctx, &f.Place, key+"#"+importer.Short(f.h.sum))
-	}
+	ok, why, detail, err := r.tree.Take(ctx, &f.Place, key)
 	if err != nil {
 		return err
 	}
+	if why != "" {
+		r.find(f, why, 1, detail)
+	}
 	if !ok {
-		r.find(f, why, 1, fmt.Sprintf("the id %.80q is another session's, and no other is left", key))
 		return importer.ErrSkip
 	}
 	for _, problem := range f.h.problems {
 		r.find(f, codeHeader, 1, problem)
-	}
-	if why != "" {
-		r.find(f, why, 1, fmt.Sprintf("the id %.80q is another session's; this one is kept as %s", key, f.Key))
 	}
 	return nil
 }

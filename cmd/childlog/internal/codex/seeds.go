@@ -66,7 +66,7 @@ func (sd *seeds) session(f *file) (uuid.UUID, error) {
 func (sd *seeds) read(ctx context.Context, id uuid.UUID) error {
 	sd.ancestor, sd.byCopy = id, map[[16]byte]uint64{}
 	row, err := sd.s.Row(id)
-	if errors.Is(err, eventlog.ErrNotFound) || err == nil && !row.Evidence {
+	if importer.Gone(err) || err == nil && !row.Evidence {
 		return nil
 	}
 	if err != nil {

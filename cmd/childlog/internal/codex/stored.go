@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
 )
 
@@ -82,7 +83,7 @@ const originalSpawned = "event_msg/collab_agent_spawn_end"
 // storedCall is the call at a seq of a parent's log.
 func storedCall(ctx context.Context, s *eventlog.Store, parent uuid.UUID, seq uint64, n *notes) (*call, error) {
 	page, err := s.Read(ctx, parent, eventlog.ReadOptions{From: seq, To: seq})
-	if errors.Is(err, eventlog.ErrNotFound) || err == nil && len(page.Events) == 0 {
+	if importer.Gone(err) || err == nil && len(page.Events) == 0 {
 		return nil, nil
 	}
 	if err != nil {
@@ -101,7 +102,7 @@ func storedTurns(ctx context.Context, s *eventlog.Store, session uuid.UUID) (map
 		}
 		return nil
 	})
-	if errors.Is(err, eventlog.ErrNotFound) {
+	if importer.Gone(err) {
 		return nil, nil
 	}
 	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) {

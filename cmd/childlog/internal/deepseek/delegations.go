@@ -2,7 +2,6 @@ package deepseek
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -51,7 +50,7 @@ func (r *run) delegations(o *outcome) {
 	if f.Parent != uuid.Nil {
 		_, err := r.S.Row(f.Parent)
 		d.ParentKnown = err == nil || r.done[f.Parent] != nil
-		if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
+		if err != nil && !importer.Gone(err) {
 			r.find(f, importer.CodeDamaged, 0, "the parent's state can't be read: "+err.Error())
 		}
 	}

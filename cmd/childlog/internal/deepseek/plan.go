@@ -94,15 +94,14 @@ func (p *plan) name(ctx context.Context, f *file) error {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%x\x00%s\x00%s", f.h.sum, filepath.Base(dir), name))
 		key = f.h.id + "#" + importer.Short(sum)
 	}
-	ok, why, err := p.tree.Take(ctx, &f.Place, key)
-	if err == nil && !ok { // another's: a digest of the header makes the key this session's own
-		ok, _, err = p.tree.Take(ctx, &f.Place, key+"#"+importer.Short(f.h.sum))
-	}
+	ok, why, detail, err := p.tree.Take(ctx, &f.Place, key)
 	if err != nil {
 		return err
 	}
+	if why != "" {
+		p.note(f, why, detail)
+	}
 	if !ok {
-		p.note(f, why, fmt.Sprintf("the id %.80q is another session's, and no other is left", key))
 		return importer.ErrSkip
 	}
 	p.byID[f.h.id] = append(p.byID[f.h.id], f)
@@ -111,9 +110,6 @@ func (p *plan) name(ctx context.Context, f *file) error {
 	}
 	if f.h.placeholder() {
 		p.note(f, codePlaceholder, fmt.Sprintf("the id %.80q names no session; the file is kept as %s, by its header, its folder's name and its own", f.h.id, f.Key))
-	}
-	if why != "" {
-		p.note(f, why, fmt.Sprintf("the id %.80q is another session's; this one is kept as %s", key, f.Key))
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ const (
 	CodeParentCycle    = "parent-cycle"
 	CodeNativeParent   = "native-parent" // the named parent is native; nothing is attached to it
 	CodeNativeID       = "native-id"     // the id is registered to a native session
+	CodePurged         = "purged"        // its session was removed from this store on record; nothing was added
 	CodeDamaged        = "damaged"       // the store's own copy can't be read
 	CodeCollision      = "id-collision"  // another session has this id
 	CodeRewritten      = "rewritten"     // the file changed while it was read

@@ -68,6 +68,10 @@ var errNative = fmt.Errorf("%w: a native session has taken the place since", eve
 func (p *Place) Admit(v *eventlog.View) error {
 	for _, id := range []uuid.UUID{p.Session, p.Parent} {
 		row, err := v.Row(id)
+		if id == p.Parent && errors.Is(err, eventlog.ErrPurged) {
+			gone, lost := v.Purged(id)
+			row.Evidence, err = gone.Evidence, lost
+		}
 		switch {
 		case errors.Is(err, eventlog.ErrNotFound):
 		case err != nil:

@@ -51,10 +51,49 @@ func (t *Tree) Of(session uuid.UUID) *Place { return t.bySess[session] }
 // ByKey is the first place of the run with an external id, nil if none has it.
 func (t *Tree) ByKey(key string) *Place { return t.byKey[key] }
 
-// Take claims an external id for a session whose Sum is set, unless it stands
-// for another: one of another first line (CodeCollision), or a native one
-// (CodeNativeID).
-func (t *Tree) Take(ctx context.Context, p *Place, key string) (ok bool, why string, err error) {
+// Take claims an external id for a session whose Sum is set. If the id is
+// another's, as take says, a digest of the first line makes the key this
+// session's own, and why tells what was in the way.
+//
+// An id that stands for a purged session is not taken (CodePurged), nor is
+// another in its place: the file may be what was removed. Only a session that
+// had such a key of its own before goes on.
+//
+// not ok: nothing of the file may be taken. why is the code of the finding, and
+// detail its text.
+func (t *Tree) Take(ctx context.Context, p *Place, key string) (ok bool, why, detail string, err error) {
+	ok, why, err = t.take(ctx, p, key)
+	if ok || err != nil {
+		return ok, "", "", err
+	}
+	own := key + "#" + Short(p.Sum)
+	if why == CodePurged {
+		if _, err := t.s.ByExternal(t.system, own); errors.Is(err, eventlog.ErrNotFound) {
+			return false, why, purgedText(key), nil
+		} else if err != nil {
+			return false, "", "", err
+		}
+	}
+	ok, last, err := t.take(ctx, p, own)
+	switch {
+	case err != nil:
+		return false, "", "", err
+	case ok:
+		return true, why, fmt.Sprintf("the id %.80q is another session's; this one is kept as %s", key, own), nil
+	case last == CodePurged:
+		return false, last, purgedText(own), nil
+	}
+	return false, why, fmt.Sprintf("the id %.80q is another session's, and no other is left; nothing of it is taken", key), nil
+}
+
+func purgedText(key string) string {
+	return fmt.Sprintf("the session of the id %.80q was purged from this store; nothing of it is taken", key)
+}
+
+// take claims an id, unless it stands for another session: one of another first
+// line (CodeCollision), a native one (CodeNativeID), one that was purged
+// (CodePurged).
+func (t *Tree) take(ctx context.Context, p *Place, key string) (ok bool, why string, err error) {
 	id, err := t.s.ByExternal(t.system, key)
 	switch {
 	case errors.Is(err, eventlog.ErrNotFound):
@@ -62,6 +101,9 @@ func (t *Tree) Take(ctx context.Context, p *Place, key string) (ok bool, why str
 		return false, "", err
 	default:
 		row, err := t.s.Row(id)
+		if errors.Is(err, eventlog.ErrPurged) {
+			return false, CodePurged, nil
+		}
 		if err != nil {
 			return false, "", err
 		}
@@ -87,7 +129,9 @@ func (t *Tree) Take(ctx context.Context, p *Place, key string) (ok bool, why str
 		return true, "", nil
 	}
 	id = SessionID(t.system, key)
-	if _, err := t.s.Row(id); err == nil {
+	if _, err := t.s.Row(id); errors.Is(err, eventlog.ErrPurged) {
+		return false, CodePurged, nil
+	} else if err == nil {
 		// Somebody made a session of just this id. It is not ours, and is left alone.
 		if id, err = uuid.NewRandom(); err != nil {
 			return false, "", err
@@ -144,11 +188,30 @@ func (t *Tree) Resolve(key string) (id uuid.UUID, native bool, err error) {
 	if err != nil {
 		return uuid.Nil, false, err
 	}
+	_, evidence, there, err := t.parentOf(id)
+	return id, there && !evidence, err
+}
+
+// Gone reports whether an error says that there is no such session, or none any
+// more.
+func Gone(err error) bool {
+	return errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrPurged)
+}
+
+// parentOf is the parent of a session that the store has, or had before it was
+// purged: what is linked to it stays where it was.
+func (t *Tree) parentOf(id uuid.UUID) (parent uuid.UUID, evidence, there bool, err error) {
 	row, err := t.s.Row(id)
-	if err != nil && !errors.Is(err, eventlog.ErrNotFound) {
-		return uuid.Nil, false, err
+	switch {
+	case errors.Is(err, eventlog.ErrNotFound):
+		return uuid.Nil, false, false, nil
+	case errors.Is(err, eventlog.ErrPurged):
+		gone, err := t.s.Purged(context.Background(), id) // one event
+		return gone.Parent, gone.Evidence, err == nil, err
+	case err != nil:
+		return uuid.Nil, false, false, err
 	}
-	return id, err == nil && !row.Evidence, nil
+	return row.Parent, row.Evidence, true, nil
 }
 
 // Link gives a place its parent, unless that would close a circle.
@@ -164,16 +227,14 @@ func (t *Tree) Link(p *Place, parent uuid.UUID, mark string) (closes bool, err e
 	return false, nil
 }
 
-// Known reports whether a session is in this run or in the store.
+// Known reports whether a session is in this run or in the store, or was purged
+// from it.
 func (t *Tree) Known(session uuid.UUID) (bool, error) {
 	if t.bySess[session] != nil {
 		return true, nil
 	}
-	_, err := t.s.Row(session)
-	if errors.Is(err, eventlog.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	_, _, there, err := t.parentOf(session)
+	return there, err
 }
 
 // above is a session's parent, by this run's links or the store's.
@@ -181,11 +242,8 @@ func (t *Tree) above(id uuid.UUID) (uuid.UUID, error) {
 	if parent, ok := t.parents[id]; ok {
 		return parent, nil
 	}
-	row, err := t.s.Row(id)
-	if errors.Is(err, eventlog.ErrNotFound) {
-		return uuid.Nil, nil
-	}
-	return row.Parent, err
+	parent, _, _, err := t.parentOf(id)
+	return parent, err
 }
 
 // closesCircle walks up from the parent that was found. The last link of a

@@ -1,0 +1,14 @@
+package deepseek
+
+import (
+	"testing"
+
+	"childlog/cmd/childlog/internal/importer/importtest"
+)
+
+var format = importtest.Format{Import: Import, Store: newStore, System: System, ParentID: "r-0001",
+	Parent: "testdata/tree/c-root.jsonl", Child: "testdata/tree/b-child.jsonl"}
+
+func TestPurgedSession(t *testing.T) { format.Purged(t) }
+
+func TestRedactedAndHeld(t *testing.T) { format.Ordered(t) }
