@@ -37,6 +37,8 @@ type call struct {
 	code    string
 	decided uint64 // seq of that decision
 	holes   bool   // something behind it can't be read; a decision may be there
+
+	canonical string // the tool's name as that decision has it
 }
 
 type ask struct {
@@ -100,17 +102,26 @@ func (c *calls) count(ev *eventlog.Event, it item) bool {
 	return true
 }
 
+// called begins a call. A harness may tell of one that its decision recorded
+// already, or that was asked about: one without a result is the same call, if it
+// is of the same tool. Under another tool's name it is one that nobody decided.
 func (c *calls) called(ev *eventlog.Event) {
-	id := ev.Facts.Str("call")
-	now := &call{seq: ev.Seq, time: ev.Time, tool: ev.Facts.Str("tool")}
-	if was := c.open[id]; was == nil || was.verdict != string(policy.VerdictNeedsApproval) { // else it was asked about, and is the same call
-		if c.count(ev, item{kind: ListCalls, call: id, tool: now.tool}) {
-			c.cov.Calls++
-		}
-	} else {
-		now.verdict, now.code, now.decided = was.verdict, was.code, was.decided
+	id, tool := ev.Facts.Str("call"), ev.Facts.Str("tool")
+	known := c.open[id]
+	if known == nil || tool != known.tool && tool != known.canonical {
+		known = &call{}
+		c.open[id] = known
 	}
-	c.open[id] = now
+	if known.seq != 0 {
+		return
+	}
+	known.seq, known.time, known.tool = ev.Seq, ev.Time, tool
+	if c.count(ev, item{kind: ListCalls, call: id, tool: tool}) {
+		c.cov.Calls++
+		if known.verdict != "" { // the decision came before the call
+			c.cov.Decided++
+		}
+	}
 }
 
 func (c *calls) decision(ev *eventlog.Event) {
@@ -123,7 +134,7 @@ func (c *calls) decision(ev *eventlog.Event) {
 		c.open[id] = known
 	}
 	first := known.verdict == ""
-	known.verdict, known.code, known.decided = verdict, code, ev.Seq
+	known.verdict, known.code, known.decided, known.canonical = verdict, code, ev.Seq, ev.Facts.Str("canonical")
 	if verdict == string(policy.VerdictAllow) {
 		delete(c.rejected, id)
 	}

@@ -27,6 +27,16 @@ func called(id string) told {
 	return told{eventlog.TypeToolCall, map[string]any{"call": id, "tool": "edit"}}
 }
 
+func another(id string) told {
+	return told{eventlog.TypeToolCall, map[string]any{"call": id, "tool": "shell"}}
+}
+
+func decidedOther(id string) eventlog.Decision {
+	d := decided(id, policy.VerdictAllow, policy.CodeAllowed)
+	d.Tool = policy.Tool{Given: "shell", Canonical: "shell", Class: policy.ClassShell, Known: true}
+	return d
+}
+
 func resulted(id, outcome string) told {
 	return told{eventlog.TypeToolResult, map[string]any{"call": id, "outcome": outcome}}
 }
@@ -102,6 +112,13 @@ func TestCallsAndTheirResults(t *testing.T) {
 		"denied and failed":              {events: []any{called("a"), deny, resulted("a", "error")}, want: places{ExecutedAfterDeny: {{1, 3}}}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Denied: 1}},
 		"denied, and said not to be":     {events: []any{called("a"), deny, executedFact(false)}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Denied: 1}},
 		"denied, and said to be":         {events: []any{called("a"), deny, executedFact("yes")}, want: places{ExecutedAfterDeny: {{1, 3}}}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Denied: 1}},
+		"told again by the harness":      {events: []any{called("a"), allow, called("a"), resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Allowed: 1}},
+		"told before it was recorded":    {events: []any{called("a"), called("a"), allow, resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Allowed: 1}},
+		"told again after the denial":    {events: []any{called("a"), deny, called("a"), resulted("a", "ok")}, want: places{ExecutedAfterDeny: {{1, 4}}}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Denied: 1}},
+		"decided before it was told":     {events: []any{allow, called("a"), resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Allowed: 1}},
+		"told as another tool":           {events: []any{called("a"), allow, another("a"), resulted("a", "ok")}, want: places{ExecutedWithoutDecision: {{3, 4}}}, cov: Coverage{Calls: 2, Decided: 1, Results: 1, Decisions: 1, Allowed: 1}},
+		"told as another, and decided":   {events: []any{called("a"), allow, another("a"), decidedOther("a"), resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 2, Decided: 2, Results: 1, Decisions: 2, Allowed: 2}},
+		"the id again after the result":  {events: []any{called("a"), allow, resulted("a", "ok"), called("a"), resulted("a", "ok")}, want: places{ExecutedWithoutDecision: {{4, 5}}}, cov: Coverage{Calls: 2, Decided: 1, Results: 2, Decisions: 1, Allowed: 1}},
 		"not decided":                    {events: []any{called("a"), resulted("a", "ok")}, want: places{ExecutedWithoutDecision: {{1, 2}}}, cov: Coverage{Calls: 1, Results: 1}},
 		"not decided, not made":          {events: []any{called("a"), resulted("a", "not-started")}, want: places{}, cov: Coverage{Calls: 1, Results: 1}},
 		"not decided, nobody knows":      {events: []any{called("a"), resulted("a", "outcome-unknown")}, want: places{ExecutedWithoutDecision: {{1, 2}}}, cov: Coverage{Calls: 1, Results: 1}},
@@ -112,7 +129,7 @@ func TestCallsAndTheirResults(t *testing.T) {
 		"approved":                       {events: []any{called("a"), needs, asked("q", "a"), answered("q", eventlog.AskAllowedOnce), called("a"), allow, resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 2, Allowed: 1, Needed: 1, Asks: 1}},
 		"rejected and made":              {events: []any{asked("q", "a"), answered("q", eventlog.AskRejected), called("a"), resulted("a", "ok")}, evidence: true, want: places{ExecutedAfterDeny: {{3, 4}}}, cov: Coverage{Calls: 1, Results: 1, Asks: 1}},
 		"rejected and failed, imported":  {events: []any{asked("q", "a"), answered("q", eventlog.AskRejected), called("a"), resulted("a", "error")}, evidence: true, want: places{}, cov: Coverage{Calls: 1, Results: 1, Asks: 1}},
-		"denied, asked anew, allowed":    {events: []any{called("a"), deny, called("a"), allow, resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 2, Decided: 2, Results: 1, Decisions: 2, Allowed: 1, Denied: 1}},
+		"denied, asked anew, allowed":    {events: []any{called("a"), deny, called("a"), allow, resulted("a", "ok")}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 2, Allowed: 1, Denied: 1}},
 		"nobody answered":                {events: []any{asked("p", "a"), asked("q", "a"), answered("q", eventlog.AskUnavailable)}, want: places{UnansweredAsk: {{1, 0}, {2, 3}}}, cov: Coverage{Asks: 2}},
 		"under way":                      {events: []any{called("a"), allow, narrowed, resulted("a", "ok")}, want: places{InFlight: {{1, 3}}}, cov: Coverage{Calls: 1, Decided: 1, Results: 1, Decisions: 1, Allowed: 1}},
 		"denied is not under way":        {events: []any{called("a"), deny, narrowed}, want: places{}, cov: Coverage{Calls: 1, Decided: 1, Decisions: 1, Denied: 1}},
