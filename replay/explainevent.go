@@ -41,6 +41,18 @@ type RecordedExplanation struct {
 	Chain   []Step // of that field
 }
 
+// copiedFrom names the log that an event of a seed was copied from.
+func copiedFrom(s *eventlog.Store, ev *eventlog.Event) string {
+	from := ev.Inherited.Session
+	switch row, err := s.Row(ev.Session); {
+	case err != nil || from == row.Parent:
+		return "the parent's log"
+	case row.Evidence:
+		return "the log of " + from.String()
+	}
+	return "the log of " + from.String() + ", evidence that was adopted"
+}
+
 // ExplainEvent tells what the event at a seq is and did: the decision on a call
 // as it was recorded, the fields that a policy-bearing event set or changed, of
 // any other what it is; and the policy that was in force after it. Errors:
@@ -52,7 +64,7 @@ func ExplainEvent(ctx context.Context, s *eventlog.Store, session uuid.UUID, seq
 	}
 	x := EventExplanation{Event: ev, What: eventWords(&ev), Changes: []FieldChange{}}
 	if ev.Inherited != nil {
-		x.What += ", copied from the parent's log: it bears no policy here"
+		x.What += ", copied from " + copiedFrom(s, &ev) + ": it bears no policy here"
 	}
 	if by := ev.Redacted; by != nil {
 		x.What += fmt.Sprintf("; its content was redacted at seq %d, for %s", by.Seq, by.Code)

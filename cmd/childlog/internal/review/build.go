@@ -97,6 +97,7 @@ type builder struct {
 	anchor   anchor
 	holes    []wire.Damage
 	unread   uint64
+	seed     uuid.UUID // whose conversation the log begins with; Nil: its own
 }
 
 // examine reads a session's policy and then its log, once. within picks the
@@ -134,7 +135,9 @@ func (b *builder) event(ev *eventlog.Event) error {
 	b.calls.cov.Events++
 	b.anchor.event(ev)
 	if ev.Inherited != nil {
-		b.calls.cov.Inherited++ // the parent's past, not this session's
+		if b.calls.cov.Inherited++; b.seed == uuid.Nil { // another's past, not this session's
+			b.seed = ev.Inherited.Session
+		}
 		return nil
 	}
 	b.calls.event(ev)

@@ -35,6 +35,8 @@ type Sentence struct {
 	Role      *string         `json:"role"`      // null: none was stated
 	Principal *wire.Principal `json:"principal"` // null: none was recorded
 	Until     *string         `json:"until"`     // null: no expiry
+
+	AdoptedFrom *string `json:"adopted_from"` // evidence whose conversation it begins with; null: none
 }
 
 // Party is a session as somebody who delegates or is delegated to.

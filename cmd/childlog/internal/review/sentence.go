@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"childlog/cmd/childlog/internal/wire"
 	"childlog/eventlog"
 	"childlog/policy"
@@ -32,6 +34,11 @@ func (b *builder) sentence(chain []Link) Sentence {
 		}
 	}
 	s.Until = wire.MilliTime(until)
+	adopted := ""
+	if !b.row.Evidence && b.seed != uuid.Nil && b.seed != b.row.Parent {
+		s.AdoptedFrom = wire.ID(b.seed)
+		adopted = " It begins with a conversation adopted from evidence " + (*s.AdoptedFrom)[:8] + "."
+	}
 
 	by := "Nobody delegated to it: " + name(&s.Delegate) + " is a root"
 	switch {
@@ -46,7 +53,7 @@ func (b *builder) sentence(chain []Link) Sentence {
 		by = "Imported from " + system(&b.row) + ". " + by
 	}
 	if !readable {
-		s.Text = by + ". What it may do can't be read, so nothing may be granted to it."
+		s.Text = by + ". What it may do can't be read, so nothing may be granted to it." + adopted
 		return s
 	}
 	then, now := b.delegated(), held(e, e.Sandbox.Value, e.Authority.Own)
@@ -58,6 +65,7 @@ func (b *builder) sentence(chain []Link) Sentence {
 	if now = slices.DeleteFunc(now, func(part string) bool { return slices.Contains(then, part) }); len(now) > 0 {
 		s.Text += " By now it has " + strings.Join(now, ", ") + "."
 	}
+	s.Text += adopted
 	return s
 }
 
