@@ -82,9 +82,14 @@ type SalvageOptions struct {
 // way to accept such a loss, as nobody can say whose narrowing it was; authority
 // is given anew, in another store, by whoever holds it.
 //
+// So is a journal that is not the one that CHECKPOINT was signed over: a store
+// that was rolled back is salvaged to be read. AcceptRollback is the way to go on
+// with it, on record.
+//
 // # Cost
 //
-// The file is read three times, once to check its pages. Memory is 24 bytes a
+// The file is read three times, once to check its pages, and the frames of a
+// store that signs once more. Memory is 24 bytes a
 // frame, 32 a chunk of content, some 150 a session, and one bit a page.
 //
 // Errors: ErrLocked, ErrNotFound, ErrExists (the target), ErrStoreLost (nothing
@@ -203,6 +208,9 @@ func (s *salvager) run(f io.ReaderAt, size int64) (*SalvageReport, error) {
 		return nil, err
 	}
 	if err := s.findFrames(); err != nil {
+		return nil, err
+	}
+	if err := s.heldToSigned(id); err != nil {
 		return nil, err
 	}
 	lost := s.lostRanges()

@@ -71,10 +71,13 @@ func TestSalvageOfWhatWasNeverCommitted(t *testing.T) {
 	before, err := os.ReadFile(filepath.Join(ts.dir, journalFile))
 	require.NoError(t, err)
 	want, _ := journalOf(t, ts.dir)
+	signed, err := os.ReadFile(filepath.Join(ts.dir, checkpointFile))
+	require.NoError(t, err)
 	ts.open()
 	ts.narrow(id)
 	require.NoError(t, ts.Close())
 	ts.Store = nil
+	require.NoError(t, os.WriteFile(filepath.Join(ts.dir, checkpointFile), signed, 0o600)) // only what was committed is signed
 	all, _ := journalOf(t, ts.dir)
 	edit(t, ts.dir, func(b []byte) []byte {
 		copy(b, before[:2*pageSizeIn(b)])

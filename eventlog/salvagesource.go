@@ -235,7 +235,9 @@ func (s *salvager) findIdentity(dir string) (Identity, error) {
 		s.report.Problems = append(s.report.Problems, fmt.Sprintf("IDENTITY is of store %s, store.db of store %s", file.Store, inside.Store))
 	case fileOK:
 		s.report.IdentityFrom = identityFromFile
-		id.Incarnation = max(id.Incarnation, inside.Incarnation)
+		if id.Incarnation = max(id.Incarnation, inside.Incarnation); id.Key == "" {
+			id.Key = inside.Key // it is written into store.db first
+		}
 	case insideOK:
 		id, s.report.IdentityFrom = inside, identityFromDB
 	default:

@@ -28,7 +28,8 @@ Events keep their places. What is lost stays a hole: a session that lost events
 can be read in the new store but is granted nothing and takes nothing more, and
 so is every session that may have lost its newest events. The others go on. If
 the end of the journal is in doubt, every session may have lost its newest
-events: then the new store can only be read.
+events: then the new store can only be read. So it is of a store that was rolled
+back: accept-rollback goes on with one, on record.
 
 Exit code 0: nothing was lost. 6: something was, the statement says what; the
 new store is there all the same.`),
