@@ -12,3 +12,9 @@ import (
 func adviseWillNeed(f *os.File, from, n int64) {
 	_ = unix.Fadvise(int(f.Fd()), from, n, unix.FADV_WILLNEED)
 }
+
+// releaseMapped drops the pages of a read-only map of a file. Advice that is
+// not taken changes nothing.
+func releaseMapped(at, size uintptr) {
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, at, size, unix.MADV_DONTNEED)
+}

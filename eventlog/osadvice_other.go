@@ -2,4 +2,8 @@
 
 package eventlog
 
+import "os"
+
+func adviseWillNeed(*os.File, int64, int64) {}
+
 func releaseMapped(uintptr, uintptr) {}

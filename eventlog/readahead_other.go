@@ -1,7 +1,0 @@
-//go:build !linux
-
-package eventlog
-
-import "os"
-
-func adviseWillNeed(*os.File, int64, int64) {}
