@@ -221,8 +221,10 @@ func (s *Store) ImportLogs(ctx context.Context, logs ...ForeignLog) ([]Result, e
 }
 
 // notForeign says why a log takes none, or only, events of another store.
-func notForeign(row *Row) error {
+func notForeign(row *Row, via Entry) error {
 	switch {
+	case row.Imported && via == EntryErase:
+		return fmt.Errorf("%w: session %s came from another store, so its log takes no record of a redaction or a hold here, and without one nothing is erased", ErrEvidence, row.Session)
 	case row.Imported:
 		return fmt.Errorf("%w: session %s came from another store, and nothing is appended to it here", ErrEvidence, row.Session)
 	case row.Evidence:

@@ -67,11 +67,13 @@ type HoldRequest struct {
 	ID      string // of the hold, a code; "": one is made
 }
 
-// Hold sets a legal hold and records it in the session's own log. An imported
-// session and a closed one can be held too: what is kept is the record. The
-// store's own session is never erased and takes none.
+// Hold sets a legal hold and records it in the session's own log. A session that
+// an importer wrote and a closed one can be held too: what is kept is the record.
+// The store's own session is never erased and takes none. A log of another store
+// takes no event of this one, so it can't be held; a hold that it came with
+// protects it until a later part of that log brings its release.
 //
-// Errors: ErrNotFound, ErrPurged, ErrConflict (a hold of that id stands
+// Errors: ErrNotFound, ErrPurged, ErrEvidence (a log of another store), ErrConflict (a hold of that id stands
 // already, with other terms), ErrInvalid, ErrTooLarge (more than 64 holds) and
 // those of a commit.
 func (s *Store) Hold(ctx context.Context, r HoldRequest) (Hold, error) {

@@ -96,11 +96,14 @@ func (r *Redacted) Count() (contents int, bytes uint64) {
 // lie in free pages until Compact. A retry of an append whose content is gone
 // still finds its original.
 //
-// Redacting twice is redacting once. Imported and closed sessions can be
-// redacted. A legal hold on any session that would lose something refuses all of
+// Redacting twice is redacting once. Sessions that an importer wrote and closed
+// ones can be redacted. A log of another store can't: it takes no event of this
+// one, and a content that is gone without a marker is damage. It is redacted
+// where it came from, and purged here. A legal hold on any session that would lose something refuses all of
 // it.
 //
-// Errors: ErrNotFound (a seq), ErrPurged, ErrHeld (a *HeldError), ErrInvalid,
+// Errors: ErrNotFound (a seq), ErrPurged, ErrHeld (a *HeldError), ErrEvidence (a
+// log of another store), ErrInvalid,
 // ErrTooLarge (more than 10,000 frames to write), ErrCorrupt (a damaged log) and
 // those of a commit.
 func (s *Store) Redact(ctx context.Context, r RedactRequest) (Redacted, error) {
@@ -165,6 +168,9 @@ func (p *redaction) one(session uuid.UUID, seqs map[uint64]string) error {
 		return p.v.st.absent(session)
 	}
 	row := &e.row
+	if row.Imported { // as the commit would, so that a dry run says so too
+		return notForeign(row, EntryErase)
+	}
 	if session != StoreSession {
 		if held, err := p.v.heldBy(session); err != nil || held != nil {
 			return errorOr(err, held)

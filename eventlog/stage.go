@@ -273,7 +273,7 @@ func (st *stage) admit(via Entry, e *entry, b *Batch, events []pending) (*entry,
 		case events[0].typ == TypeSessionCreated:
 			return nil, fmt.Errorf("%w: session %s", ErrExists, b.Session)
 		case row.Imported != (b.foreign != nil):
-			return nil, notForeign(row)
+			return nil, notForeign(row, via)
 		case len(row.Damage) > 0 && via != EntryImport:
 			return nil, &CorruptError{Session: b.Session, Seq: row.Damage[0].From, Reason: row.Damage[0].Reason + "; the session is read only"}
 		case via == EntryErase: // of what is closed or imported too: it is for those who keep the records

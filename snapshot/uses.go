@@ -59,6 +59,9 @@ func reliedBy(v *eventlog.View, id uuid.UUID) ([]policy.ExplicitGrant, error) {
 		if err != nil {
 			return nil, nil
 		}
+		if kept.Evidence {
+			return []policy.ExplicitGrant{}, nil // as it did before
+		}
 		return append([]policy.ExplicitGrant{}, kept.Relied...), nil
 	}
 	switch {

@@ -21,8 +21,9 @@ recorded in the session's log. Several may stand at a time; all have to be
 released.
 
 With --subtree it covers every descendant, those that are created later
-included. Imported and closed sessions can be held. A hold keeps nobody from
-appending, narrowing or closing.`),
+included. Closed sessions and those imported from other systems can be held; a
+log that came in a bundle or as jsonl takes no record of this store (exit 3). A
+hold keeps nobody from appending, narrowing or closing.`),
 		Example: `  childlog hold 0a1b2c3d --subtree --reason-code case-2024-17
   childlog hold 0a1b2c3d --id audit-q3 --reason-code audit --reason "Q3"`,
 		Args: exactly("ID"),
@@ -34,7 +35,7 @@ appending, narrowing or closing.`),
 				}
 				h, err := s.Hold(cmd.Context(), r)
 				if err != nil {
-					return err
+					return foreignHint(err)
 				}
 				v := wire.HeldSession{Session: r.Session.String(), State: "held", Hold: h.ID, Seq: h.Seq}
 				return a.show(v, func() {

@@ -114,8 +114,11 @@ func (a *app) importedLogs(v *wire.ImportedLogs) {
 	rows := make([][]term.Text, len(v.Sessions))
 	for i, s := range v.Sessions {
 		outcome := term.Good(s.Outcome)
-		if s.Outcome == bundle.OutcomeSame {
+		switch s.Outcome {
+		case bundle.OutcomeSame:
 			outcome = term.Dim(s.Outcome)
+		case bundle.OutcomePurged:
+			outcome = term.Warn(s.Outcome + " here before, not taken")
 		}
 		rows[i] = []term.Text{term.Plain(s.Session), term.Plain(fmt.Sprint(s.Head)), term.Plain(s.Hash[:16]), outcome}
 	}

@@ -97,7 +97,7 @@ func (a *app) purge(ctx context.Context, s *eventlog.Store, r eventlog.PurgeRequ
 			}
 		}
 		if !r.DryRun {
-			a.remains()
+			a.remains(remains)
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,12 +29,18 @@ The log says in the content's place that it was redacted, when, by whom and for
 which code. The reason is content too, and can be redacted in its turn.
 
 A text may stand in several events, and all of them go: seed copies in every
-descendant that was forked from here; the decision and the question on a call,
+session that was forked from here or adopted this one; the decision and the question on a call,
 which repeat its arguments; the receipt, which repeats the label. Events that
 may hold the same text and are left to you to judge are listed.
 
-Out of reach are backups and exports made before, and whoever read it. In the
-files of the store the bytes lie in free pages until ` + "`childlog compact`" + `.
+Out of reach are backups and exports made before, the files that evidence was
+imported from, and whoever read it. In the files of the store the bytes lie in
+free pages until ` + "`childlog compact`" + `. Of an imported line the event's id and the
+digests in import/source stay, and they are unsalted: whoever knows all of it
+but a few digits can find those by trying. Only purge removes them.
+
+A log that came in a bundle or as jsonl takes no record of this store and is
+refused (exit 3): redact it where it came from, or purge it here.
 
 A legal hold on any session that would lose something refuses all of it (exit
 3). Redacting again is no error and writes nothing.`),
@@ -50,9 +58,10 @@ A legal hold on any session that would lose something refuses all of it (exit
 				}
 				out, err := s.Redact(cmd.Context(), r)
 				if err != nil {
-					return err
+					return foreignHint(err)
 				}
-				return a.show(wire.RedactedOf(&out, remains), func() { a.redacted(&out) })
+				left := remainsOf(s, r.Session)
+				return a.show(wire.RedactedOf(&out, left), func() { a.redacted(&out, left) })
 			})
 		},
 	}
@@ -61,10 +70,30 @@ A legal hold on any session that would lose something refuses all of it (exit
 	return cmd
 }
 
+// foreignHint says what to do about a log of another store, which takes no order.
+func foreignHint(err error) error {
+	if errors.Is(err, eventlog.ErrEvidence) {
+		return withHint(err, "nothing was changed; redact or hold it in the store that it came from, and import that into a store of its own; `childlog purge` removes it here, for good")
+	}
+	return err
+}
+
 // remains is what an erasure does not reach.
 var remains = []string{
 	"backups and exports made before, and copies in the hands of others",
+	"files that evidence was imported from",
 	"free pages of store.db and index.db, until `childlog compact`",
+}
+
+// unsalted is what a redaction of imported lines does not reach either.
+const unsalted = "ids of imported lines and the digests in import/source: unsalted, only `childlog purge` removes them"
+
+// remainsOf is what a redaction of a session does not reach.
+func remainsOf(s *eventlog.Store, session uuid.UUID) []string {
+	if row, err := s.Row(session); err == nil && row.Evidence {
+		return append(slices.Clip(remains), unsalted)
+	}
+	return remains
 }
 
 // orderFlags say why something is erased or held, and for whom.
@@ -103,7 +132,7 @@ func parseSeqs(args []string) ([]uint64, error) {
 	return out, nil
 }
 
-func (a *app) redacted(out *eventlog.Redacted) {
+func (a *app) redacted(out *eventlog.Redacted, left []string) {
 	contents, bytes := out.Count()
 	touched := 0
 	for _, l := range out.Sessions {
@@ -149,14 +178,14 @@ func (a *app) redacted(out *eventlog.Redacted) {
 		a.out.Table([]term.Column{{Title: "SESSION"}, {Title: "SEQ", Right: true}, {Title: "TYPE", Min: 12}, {Title: "WHAT", Min: 16}}, rows)
 	}
 	if contents > 0 {
-		a.remains()
+		a.remains(left)
 	}
 }
 
 // remains says what an erasure does not reach.
-func (a *app) remains() {
+func (a *app) remains(left []string) {
 	a.out.Println(term.Dim("not reached:"))
-	for _, r := range remains {
+	for _, r := range left {
 		a.out.Println(term.Dim("  ", r))
 	}
 }

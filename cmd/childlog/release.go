@@ -28,7 +28,7 @@ it. ` + "`childlog show`" + ` lists the holds of a session.`),
 				}
 				seq, err := s.Release(cmd.Context(), r)
 				if err != nil {
-					return err
+					return foreignHint(err)
 				}
 				v := wire.HeldSession{Session: r.Session.String(), State: "released", Hold: r.ID, Seq: seq}
 				return a.show(v, func() { a.out.Println(term.Good("released "), term.Bold(v.Hold), term.Plain(" of "+v.Session)) })

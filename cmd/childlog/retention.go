@@ -50,7 +50,8 @@ An age below the floor is refused (exit 3) unless --below-floor is given with a
 --reason-code of its own; the record of what was erased then says so.
 
 Legal holds, open activations and damage keep a session, and it is listed with
-the reason; the others go on. --dry-run decides the same and changes nothing:
+the reason; so is, for its contents, a log that came in a bundle or as jsonl.
+The others go on. --dry-run decides the same and changes nothing:
 look at it first.`),
 		Example: `  childlog retention --dry-run
   childlog retention --older-than 1y --class sessions --preset 12m
@@ -201,6 +202,6 @@ func (r *retentionRun) table() {
 	}
 	a.out.Println(verb, term.Plain(fmt.Sprintf("%s; %d skipped, %d failed", done, r.sum.Skipped, r.sum.Failed)))
 	if !r.rule.DryRun && r.sum.Sessions > 0 {
-		a.remains()
+		a.remains(remains)
 	}
 }

@@ -28,7 +28,9 @@ type ImportOptions struct {
 // is checked in full before anything is written, and refused as a whole if
 // anything in it is not what it was, a log is not whole, or a session of the
 // store stands in the way: a native one with another log, or evidence that went
-// on otherwise. The store's own session of the bundle is not taken in.
+// on otherwise. The store's own session of the bundle is not taken in. Nor
+// is a session that was purged here, whose outcome says so: what was removed on
+// record does not come back, and keeps nothing else from coming in.
 //
 // A second import adds nothing; a later bundle of the same sessions goes on where
 // the first one ended. An import that was interrupted is finished by repeating

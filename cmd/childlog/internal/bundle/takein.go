@@ -15,13 +15,14 @@ const (
 	OutcomeNew       = "new"
 	OutcomeContinued = "continued" // an earlier import had brought its beginning
 	OutcomeSame      = "same"      // the store has it already, native or not; nothing is added
+	OutcomePurged    = "purged"    // it was removed from the store on record; nothing of it is taken
 )
 
 // Taken is what became of one session.
 type Taken struct {
 	Listed
 	Outcome string
-	Was     uint64 // the head before
+	Was     uint64 // the head before; of one that was purged the head in the file
 }
 
 // Logs are whole logs of another store that were checked: that each follows its
@@ -76,6 +77,8 @@ func (t *taker) decide(ctx context.Context) error {
 		row, err := t.s.Row(l.Session)
 		switch {
 		case errors.Is(err, eventlog.ErrNotFound):
+		case errors.Is(err, eventlog.ErrPurged):
+			to.Outcome, to.Was = OutcomePurged, l.Head
 		case err != nil:
 			return err
 		case row.Head >= l.Head:
@@ -96,7 +99,7 @@ func (t *taker) decide(ctx context.Context) error {
 			}
 		}
 		t.done.Sessions = append(t.done.Sessions, to)
-		if to.Outcome != OutcomeSame {
+		if to.Outcome != OutcomeSame && to.Outcome != OutcomePurged {
 			t.plan[l.Session] = to
 			t.done.Events += l.Head - to.Was
 		}

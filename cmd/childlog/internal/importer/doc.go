@@ -17,6 +17,32 @@
 //     was rewritten, and then nothing of it is appended;
 //   - a file that is, byte for byte, what the last run says it read is known by
 //     one digest (Unchanged), and its lines need not be compared;
+//   - what an operator redacts stays erased, and the file goes on behind it; a
+//     session that was purged does not come back, its file is a finding;
+//   - what an operator redacts stays erased, and the file goes on behind it; a
+//     session that was purged does not come back, its file is a finding;
 //   - what is appended goes through a Writer, which checks and compresses beside
 //     the reading and keeps a bounded number of batches on their way.
+//
+// # What a redaction leaves
+//
+// A content is committed to with a salt, which is erased with it. The ids that
+// recognize lines are not: an event's id is a digest of its session, number and
+// bytes, and import/source holds a digest of all lines that were read, since a
+// later run has nothing but the file to compute them from. So whoever has the
+// store and knows all of an erased line but a few digits can find those by trying
+// them against its id (case 62), and whoever has the file can show that it is the
+// one. Calls and other names that are no codes stand in facts as digests of
+// themselves (Code), and can be tried likewise. Only a purge removes these.
+//
+// # What a redaction leaves
+//
+// A content is committed to with a salt, which is erased with it. The ids that
+// recognize lines are not: an event's id is a digest of its session, number and
+// bytes, and import/source holds a digest of all lines that were read, since a
+// later run has nothing but the file to compute them from. So whoever has the
+// store and knows all of an erased line but a few digits can find those by trying
+// them against its id (case 62), and whoever has the file can show that it is the
+// one. Calls and other names that are no codes stand in facts as digests of
+// themselves (Code), and can be tried likewise. Only a purge removes these.
 package importer

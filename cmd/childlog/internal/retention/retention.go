@@ -97,7 +97,7 @@ type Rule struct {
 const (
 	Redact = "redact"
 	Purge  = "purge"
-	Skip   = "skip" // refused by a hold, an activation or a younger descendant
+	Skip   = "skip" // refused by a hold, an activation or a younger descendant, or a log of another store
 	Fail   = "fail" // damage, or the store can't be written
 )
 
@@ -164,12 +164,15 @@ func (i *Item) settle(err error) {
 		return
 	}
 	i.Action, i.Why = Skip, err.Error()
-	if !errors.Is(err, eventlog.ErrHeld) && !errors.Is(err, eventlog.ErrConflict) && !errors.Is(err, errYounger) {
+	if !errors.Is(err, eventlog.ErrHeld) && !errors.Is(err, eventlog.ErrConflict) && !errors.Is(err, errYounger) && !errors.Is(err, errForeign) {
 		i.Action, i.Err = Fail, err
 	}
 }
 
-var errYounger = errors.New("not past its time")
+var (
+	errYounger = errors.New("not past its time")
+	errForeign = errors.New("from another store")
+)
 
 type applying struct {
 	s     *eventlog.Store
@@ -221,6 +224,9 @@ const redactAtOnce = 4096
 // contents has what is not kept of a session redacted.
 func (a *applying) contents(ctx context.Context, item *Item) error {
 	item.Action = Redact
+	if item.Row.Imported {
+		return fmt.Errorf("%w: its log takes no record of a redaction here; redact it there, or have it purged here", errForeign)
+	}
 	var seqs []uint64
 	gone := map[uint64]bool{}
 	for from := uint64(1); from != 0; {
