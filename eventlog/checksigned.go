@@ -67,7 +67,7 @@ func (r *CheckReport) Status() string {
 		return StatusIncomplete
 	case len(r.Findings) > 0:
 		return StatusFailed
-	case r.Redacted+r.Purged+r.Tombstones > 0:
+	case r.Redacted+r.Withheld+r.Purged+r.Tombstones > 0:
 		return StatusRedacted
 	}
 	return StatusVerified

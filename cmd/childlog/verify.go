@@ -91,7 +91,7 @@ takes --key and one --checkpoint.`),
 				}
 				v.Sessions, v.Events, v.Frames, v.Contents, v.Bytes = report.Sessions, report.Events, report.Frames, report.Contents, report.Bytes
 				found(&v, &report)
-				v.Status, v.Redacted, v.Purged = report.Status(), report.Redacted, report.Purged
+				v.Status, v.Redacted, v.Withheld, v.Purged = report.Status(), report.Redacted, report.Withheld, report.Purged
 				against.signed(&v, s, &report)
 				if _, err := s.Row(eventlog.StoreSession); err == nil && len(args) == 0 {
 					own = term.Dim("one is the store's own, of its rules")

@@ -96,10 +96,14 @@ func statement(v *wire.Verified) string {
 }
 
 func erasedNote(v *wire.Verified) (note term.Text) {
-	if v.Redacted+v.Purged > 0 {
-		note = term.Dim(fmt.Sprintf("%s erased on record, %s removed", grouped(v.Redacted), plural(int(v.Purged), "session")))
+	if v.Redacted+v.Purged+v.Withheld == 0 {
+		return note
 	}
-	return note
+	text := fmt.Sprintf("%s erased on record, %s removed", grouped(v.Redacted), plural(int(v.Purged), "session"))
+	if v.Withheld > 0 {
+		text += fmt.Sprintf(", %s withheld by the store that the log came from", grouped(v.Withheld))
+	}
+	return term.Dim(text)
 }
 
 func signedRows(s *wire.Signed) []term.Row {

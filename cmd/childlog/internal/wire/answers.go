@@ -174,6 +174,7 @@ type Verified struct {
 	Frames    uint64    `json:"frames"`
 	Contents  uint64    `json:"contents"`
 	Redacted  uint64    `json:"redacted"` // contents that were erased on record
+	Withheld  uint64    `json:"withheld"` // contents that logs of other stores came without
 	Purged    uint64    `json:"purged"`   // sessions that were removed on record
 	Bytes     uint64    `json:"bytes"`    // of frames and contents that were read, as stored
 	Signed    Signed    `json:"signed"`
