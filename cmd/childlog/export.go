@@ -157,12 +157,15 @@ func (a *app) export(ctx context.Context, f exportFormat, x *exportRun, ids []st
 	}
 	v.Format, v.Path, v.Filtered, v.Replaced = f.name, file, x.filter != nil, x.counts
 	if file == "" { // stdout is for the data
+		if f.none != "" && v.Events == 0 {
+			a.msg.Println(term.Dim(f.none))
+		}
 		if x.filter != nil {
 			a.msg.Println(term.Dim(x.counts.Summary()))
 		}
 		return nil
 	}
-	return a.show(v, func() { a.exported(&v) })
+	return a.show(v, func() { a.exported(&f, &v) })
 }
 
 // signAll makes the store's checkpoint one of all that it holds, if it is not and
@@ -252,7 +255,7 @@ func exportHint(err error) error {
 }
 
 // exported tells what was written.
-func (a *app) exported(v *wire.Exported) {
+func (a *app) exported(f *exportFormat, v *wire.Exported) {
 	a.out.Println(term.Good(v.Format+" "), term.Bold(v.Path))
 	of := "a selection"
 	if v.Whole {
@@ -263,8 +266,12 @@ func (a *app) exported(v *wire.Exported) {
 	case v.Frames > 0:
 		rows = append(rows, term.Row{Name: "events", Value: term.Plain(grouped(v.Events))},
 			term.Row{Name: "contents", Value: term.Plain(grouped(v.Contents)), Note: term.Dim(without(v.Withheld, v.Absent))})
-	case v.Events > 0:
-		rows = append(rows, term.Row{Name: "lines", Value: term.Plain(grouped(v.Events))})
+	case f.none != "":
+		row := term.Row{Name: "lines", Value: term.Plain(grouped(v.Events))}
+		if v.Events == 0 {
+			row.Note = term.Dim(f.none)
+		}
+		rows = append(rows, row)
 	}
 	a.out.Rows(append(rows, term.Row{Name: "sha256", Value: term.Plain(v.SHA256)})...)
 	if v.Filtered {

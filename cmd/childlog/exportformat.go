@@ -28,6 +28,7 @@ type exportFormat struct {
 	mayLack  bool   // contents can be left out
 	contents bool   // they are there unless told otherwise
 	sign     bool   // worth more with a checkpoint of all there is
+	none     string // of a format of one line a thing: what it means that there is none
 	write    func(ctx context.Context, s *eventlog.Store, x *exportRun, w io.Writer) (wire.Exported, error)
 }
 
@@ -38,8 +39,8 @@ var exportFormats = []exportFormat{
 	{name: "jsonl", about: "one JSON line an event; `childlog schema line` describes it", write: exportLines},
 	{name: "html", about: "the reviews of the sessions, as one page that needs no network", clean: true, write: exportPage},
 	{name: "otel", about: "OpenTelemetry traces, as OTLP JSON lines for collectors", clean: true, mayLack: true, write: exportTraces},
-	{name: "receipts", about: "the receipts as Internet-Draft bodies, unsigned, one a line", mayLack: true, contents: true, write: exportReceipts},
-	{name: "actions", about: "the decisions as Internet-Draft bodies, unsigned, one a line", mayLack: true, contents: true, write: exportActions},
+	{name: "receipts", about: "the receipts as Internet-Draft bodies, unsigned, one a line", mayLack: true, contents: true, none: "no receipt: a root has none, and what was imported neither", write: exportReceipts},
+	{name: "actions", about: "the decisions as Internet-Draft bodies, unsigned, one a line", mayLack: true, contents: true, none: "no decision of childlog is recorded in these logs", write: exportActions},
 }
 
 func exportFormatNames() (names []string) {
