@@ -36,11 +36,20 @@ type document struct {
 	Policy  string // Content-Security-Policy
 	Style   template.CSS
 	Store   string
-	Reviews []*review.Review
+	Reviews []*entry
 	Filter  string // what the filter did
 }
 
-// Write writes the reviews as one page. The same reviews give the same bytes: a
+// entry is one review and its place among the others.
+type entry struct {
+	*review.Review
+	Level int // of indentation in the contents, at most mostLevels
+}
+
+const mostLevels = 5
+
+// Write writes the reviews as one page, children below the parent that delegated
+// to them, where that is one of the reviews. The same reviews give the same bytes: a
 // page asks no clock. Memory grows with what the reviews list.
 //
 // Errors: ErrInvalid without a review; a canceled context; what w returns.
@@ -56,9 +65,10 @@ func Write(ctx context.Context, w io.Writer, reviews []review.Review, o Options)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		d.Reviews = append(d.Reviews, c.review(&reviews[i]))
+		d.Reviews = append(d.Reviews, &entry{Review: c.review(&reviews[i])})
 	}
-	d.Title = "Review of " + title(d.Reviews[0])
+	d.Reviews = forest(d.Reviews)
+	d.Title = "Review of " + title(d.Reviews[0].Review)
 	if n := len(d.Reviews); n > 1 {
 		d.Title = fmt.Sprintf("Review of %d sessions", n)
 	}
@@ -75,6 +85,43 @@ func Write(ctx context.Context, w io.Writer, reviews []review.Review, o Options)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// forest puts the children of each session behind it, and keeps the order
+// otherwise. Imported logs may name each other in a circle: those come last.
+func forest(list []*entry) []*entry {
+	at, below := map[string]bool{}, map[string][]*entry{}
+	for _, e := range list {
+		at[e.Session.Session] = true
+	}
+	var todo []*entry
+	for _, e := range list {
+		if p := deref(e.Session.Parent); at[p] {
+			below[p] = append(below[p], e)
+		} else {
+			todo = append(todo, e)
+		}
+	}
+	out, seen := make([]*entry, 0, len(list)), map[*entry]bool{}
+	for _, first := range append(todo, list...) {
+		for stack := []*entry{first}; len(stack) > 0; {
+			e := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if seen[e] {
+				continue
+			}
+			seen[e] = true
+			out = append(out, e)
+			children := below[e.Session.Session]
+			for i := len(children) - 1; i >= 0; i-- {
+				if child := children[i]; !seen[child] {
+					child.Level = min(e.Level+1, mostLevels)
+					stack = append(stack, child)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // title names a session: its label, or what it is.

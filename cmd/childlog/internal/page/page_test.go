@@ -233,3 +233,29 @@ func TestPageOfAStore(t *testing.T) {
 		require.Contains(t, page, text)
 	}
 }
+
+// TestChildrenStandBelowTheirParents, whatever the order of the reviews, and no
+// review is lost where imported logs name each other.
+func TestChildrenStandBelowTheirParents(t *testing.T) {
+	of := func(id, parent string) *entry {
+		r := review.Review{}
+		if r.Session.Session = id; parent != "" {
+			r.Session.Parent = &parent
+		}
+		return &entry{Review: &r}
+	}
+	shape := func(list ...*entry) (out string) {
+		for _, e := range forest(list) {
+			out += fmt.Sprint(e.Session.Session, e.Level, " ")
+		}
+		return out
+	}
+	require.Equal(t, "a0 b1 d2 c1 e0 ", shape(of("d", "b"), of("b", "a"), of("a", ""), of("c", "a"), of("e", "elsewhere")))
+	require.Equal(t, "r0 a0 b1 ", shape(of("a", "b"), of("b", "a"), of("r", "")))
+	require.Equal(t, "a0 ", shape(of("a", "a")))
+	chain := []*entry{of("0", "")}
+	for i := range 8 {
+		chain = append(chain, of(fmt.Sprint(i+1), fmt.Sprint(i)))
+	}
+	require.Equal(t, "00 11 22 33 44 55 65 75 85 ", shape(chain...))
+}

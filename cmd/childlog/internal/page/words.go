@@ -13,7 +13,7 @@ import (
 // words are what the template calls.
 var words = template.FuncMap{
 	"title": title, "short": short, "when": when, "number": number, "plural": plural, "join": func(list []string) string { return strings.Join(list, ", ") },
-	"len64": func(list []review.Exception) uint64 { return uint64(len(list)) }, "state": state, "tone": tone, "unproven": unproven, "seqs": seqs, "money": money, "run": run, "found": found, "same": same, "deref": deref, "gist": gist, "add": func(a, b uint64) uint64 { return a + b },
+	"len64": func(list []review.Exception) uint64 { return uint64(len(list)) }, "state": state, "tone": tone, "unproven": unproven, "seqs": seqs, "money": money, "run": run, "found": found, "same": same, "deref": deref, "gist": gist, "denied": denied, "last": func(i int, chain []review.Link) bool { return i == len(chain)-1 }, "add": func(a, b uint64) uint64 { return a + b },
 }
 
 // short is enough of an id to tell it from others.
@@ -94,6 +94,14 @@ func unproven(r *review.Review) string {
 		return ", " + review.Unproven
 	}
 	return ""
+}
+
+// denied counts the calls of all codes, those of rejected questions too.
+func denied(list []review.Denied) (n uint64) {
+	for i := range list {
+		n += list[i].Count
+	}
+	return n
 }
 
 // seqs lists a few seqs and counts the others.
