@@ -44,15 +44,15 @@ func (b *builder) receipt() *Receipt {
 	for field, how := range g.Evidence {
 		r.Evidence[field] = how
 	}
-	rules := map[string][]string{}
+	cuts := map[string][]policy.Cut{}
 	for _, c := range g.Cuts {
-		rules[c.Field] = append(rules[c.Field], string(c.Rule))
+		cuts[c.Field] = append(cuts[c.Field], c)
 	}
 	// The ceiling is what could be handed on: the parent's delegable half.
 	for _, name := range receiptFields {
-		own := fieldOf(name, g.Ceiling.Delegable, g.Requested.Own, g.Granted.Own, rules[name])
+		own := fieldOf(name, g.Ceiling.Delegable, g.Requested.Own, g.Granted.Own, cuts[name])
 		r.Fields = append(r.Fields, own)
-		handed := fieldOf(name, g.Ceiling.Delegable, g.Requested.Delegable, g.Granted.Delegable, rules[delegable+name])
+		handed := fieldOf(name, g.Ceiling.Delegable, g.Requested.Delegable, g.Granted.Delegable, cuts[delegable+name])
 		if handed.Granted != own.Granted {
 			r.Handed = append(r.Handed, handed)
 		}
@@ -60,7 +60,7 @@ func (b *builder) receipt() *Receipt {
 	return r
 }
 
-func fieldOf(name string, ceiling, requested, granted policy.Half, rules []string) ReceiptField {
+func fieldOf(name string, ceiling, requested, granted policy.Half, cuts []policy.Cut) ReceiptField {
 	text := func(h policy.Half) string {
 		if name == policy.FieldDeadline {
 			if t := wire.MilliTime(h.Profile.Limits.DeadlineMS); t != nil {
@@ -73,7 +73,13 @@ func fieldOf(name string, ceiling, requested, granted policy.Half, rules []strin
 		}
 		return v
 	}
-	return ReceiptField{Field: name, Ceiling: text(ceiling), Requested: text(requested), Granted: text(granted), Rules: append([]string{}, rules...)}
+	f := ReceiptField{Field: name, Ceiling: text(ceiling), Requested: text(requested), Granted: text(granted), Rules: []string{}}
+	for i, c := range cuts {
+		if f.Rules = append(f.Rules, string(c.Rule)); i == 0 && f.Requested == f.Granted {
+			f.Requested = c.From // the request itself lost it, such as network by denying a tool
+		}
+	}
+	return f
 }
 
 // history is the policy over time.
