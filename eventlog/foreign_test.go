@@ -159,3 +159,31 @@ func TestMixedFramesAreEvidence(t *testing.T) {
 		require.Len(t, r.Damage, 1)
 	}
 }
+
+// TestForeignLogIsKeptOrPurged: a log of another store takes no marker and no
+// hold, also in a dry run, and nothing is told as erased; what held it there holds
+// it here.
+func TestForeignLogIsKeptOrPurged(t *testing.T) {
+	from, to := newStore(t), newStore(t)
+	id := from.root(sid(1))
+	from.say(id, "one", "two")
+	held := from.root(sid(2))
+	_, err := from.Hold(ctx, HoldRequest{Order: Order{Code: "case-1"}, Session: held})
+	require.NoError(t, err)
+	_, err = to.ImportLogs(ctx, foreignLog(t, from.Store, id), foreignLog(t, from.Store, held))
+	require.NoError(t, err)
+	for _, dry := range []bool{true, false} {
+		out, err := to.Redact(ctx, RedactRequest{Order: Order{Code: "x"}, Session: id, Seqs: []uint64{2}, DryRun: dry})
+		require.ErrorIs(t, err, ErrEvidence)
+		require.ErrorContains(t, err, "from another store")
+		require.Empty(t, out.Sessions)
+	}
+	_, err = to.Hold(ctx, HoldRequest{Order: Order{Code: "x"}, Session: id})
+	require.ErrorIs(t, err, ErrEvidence)
+	_, err = to.Release(ctx, ReleaseRequest{Order: Order{Code: "x"}, Session: held, ID: must(from.Row(held)).Holds[0].ID})
+	require.ErrorIs(t, err, ErrEvidence)
+	_, err = to.Purge(ctx, PurgeRequest{Order: Order{Code: "x"}, Session: held})
+	require.ErrorIs(t, err, ErrHeld)
+	require.Equal(t, []string{"one", "two"}, to.texts(id, 2))
+	to.purge(id, false)
+}

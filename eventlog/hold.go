@@ -158,7 +158,11 @@ func erasable(v *View, session uuid.UUID) (Row, error) {
 	if session == StoreSession {
 		return Row{}, invalidf("the store's own session is never erased")
 	}
-	return v.Row(session)
+	row, err := v.Row(session)
+	if err == nil && row.Imported {
+		err = fmt.Errorf("%w: session %s came from another store and takes no hold here: what held it there holds it here", ErrEvidence, session)
+	}
+	return row, err
 }
 
 // heldBy is the hold that stands over a session, its own or one of an

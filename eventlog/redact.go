@@ -147,7 +147,10 @@ func (s *Store) Redact(ctx context.Context, r RedactRequest) (Redacted, error) {
 		}
 		return p.batches, nil
 	})
-	return out, err
+	if err != nil {
+		return Redacted{}, err // what was laid out was not done
+	}
+	return out, nil
 }
 
 // redaction lays out a redaction inside the commit.

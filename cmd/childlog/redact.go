@@ -43,7 +43,8 @@ A log that came in a bundle or as jsonl takes no record of this store and is
 refused (exit 3): redact it where it came from, or purge it here.
 
 A legal hold on any session that would lose something refuses all of it (exit
-3). Redacting again is no error and writes nothing.`),
+3). Redacting again is no error and writes nothing. A log that came from another
+store (a bundle or lines) is kept as it was there, and can only be purged.`),
 		Example: `  childlog redact 0a1b2c3d 12 --reason-code gdpr-17 --reason "asked for"
   childlog redact 0a1b2c3d 3 7-9 --reason-code secret-leaked --dry-run`,
 		Args: cobra.MinimumNArgs(2),

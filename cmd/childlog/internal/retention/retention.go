@@ -257,12 +257,12 @@ func (a *applying) contents(ctx context.Context, item *Item) error {
 	seqs = slices.DeleteFunc(seqs, func(seq uint64) bool { return gone[seq] })
 	for part := range slices.Chunk(seqs, redactAtOnce) {
 		out, err := a.s.Redact(ctx, eventlog.RedactRequest{Order: a.r.Order, Session: item.Row.Session, Seqs: part, DryRun: a.r.DryRun, Exact: true})
-		n, bytes := out.Count()
-		item.Contents += n
-		item.Bytes += bytes
 		if err != nil {
 			return err
 		}
+		n, bytes := out.Count()
+		item.Contents += n
+		item.Bytes += bytes
 	}
 	if item.Sessions = 1; len(seqs) == 0 {
 		item.Sessions = 0

@@ -188,3 +188,33 @@ func TestHoldsAndRunsAreKept(t *testing.T) {
 	}
 	require.Equal(t, map[uuid.UUID]string{heldOne: "contents skip, sessions skip, ", open: "contents redact, sessions skip, ", free: "contents redact, sessions purge, "}, got)
 }
+
+// TestLogOfAnotherStore: its contents can't go alone. It is listed with the
+// reason, dry run or not, and counts among what was erased nowhere.
+func TestLogOfAnotherStore(t *testing.T) {
+	from, to := newStore(t), newStore(t)
+	id := from.session(uuid.Nil, 400)
+	log := eventlog.ForeignLog{Session: id, Prev: eventlog.Genesis(id), Record: eventlog.ImportRecord{Status: "unproven", By: "tester"}}
+	require.NoError(t, from.EachRaw(ctx, 0, from.Durable(), nil, func(f *eventlog.RawFrame) error {
+		for i := range f.Events {
+			ev, err := eventlog.NewForeignEvent(id, f.Headers[i], f.Chunks[i])
+			require.NoError(t, err)
+			log.Events = append(log.Events, ev)
+		}
+		log.Record.Head, log.Record.Hash = f.Last(), f.After()
+		return nil
+	}))
+	_, err := to.ImportLogs(ctx, log)
+	require.NoError(t, err)
+	for _, dry := range []bool{true, false} {
+		items := to.apply(Rule{Class: Contents, Status: []string{eventlog.StatusEvidence}, DryRun: dry})
+		require.Len(t, items, 1)
+		require.Equal(t, Skip, items[0].Action)
+		require.Contains(t, items[0].Why, "have it purged here")
+		require.Zero(t, items[0].Contents)
+		require.Zero(t, items[0].Bytes)
+	}
+	items := to.apply(Rule{Class: Sessions, Status: []string{eventlog.StatusEvidence}})
+	require.Equal(t, Purge, items[0].Action)
+	require.Equal(t, 1, items[0].Sessions)
+}
