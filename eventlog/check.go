@@ -84,13 +84,18 @@ type CheckOptions struct {
 // Frames are decoded by several goroutines; none is left at the end.
 //
 // Of one session are its own findings, and damage of the store in which events
-// of it may have been lost. Damage is a finding; an error means that the check
-// itself was stopped.
+// of it may have been lost; anchors must then be its own (ErrInvalid). Damage is a
+// finding; an error means that the check itself was stopped.
 func (s *Store) Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	c := &checker{s: s, o: o, fold: &Store{st: &state{over: newChanges()}, journal: s.journal, opts: Options{ReadOnly: true}},
 		relatives: family{started: map[linkKey]statement{}, granted: map[uuid.UUID]statement{}}, positions: map[uuid.UUID]*positionList{}}
 	if o.Workers <= 0 {
 		c.o.Workers = runtime.GOMAXPROCS(0)
+	}
+	for _, a := range o.Against.Anchors {
+		if !c.concerns(a.Session) { // what is found of it would be no finding of this check
+			return c.report, invalidf("check: an anchor is of session %s, and only session %s is to be checked", a.Session, o.Session)
+		}
 	}
 	if err := s.passage.enter(ctx, copies); err != nil {
 		return c.report, err

@@ -292,7 +292,7 @@ func (s *signedCheck) heads() {
 		f := Finding{Kind: FindAnchor, Session: a.Session, Seq: a.Seq}
 		e := s.c.fold.st.over.rows[a.Session]
 		switch {
-		case got == a.Hash:
+		case got == a.Hash && !got.IsZero(): // zero: the journal has nothing there
 			s.c.report.Heads = append(s.c.report.Heads, a)
 			continue
 		case !got.IsZero():

@@ -26,7 +26,7 @@ somebody you trust.
 Of an event the answer is what was proven of it: session, seq, type, time and
 facts, and which checkpoint vouches for it. With --content FILE also that the
 bytes of that file are its content. Anything that does not fit makes the exit
-code 6.`),
+code 6; a file that can't be read as a proof is invalid input, exit code 2.`),
 		Example: `  childlog verify-proof event.tlog-proof --key KEY
   childlog verify-proof event.tlog-proof --key key.txt --content answer.txt
   childlog verify-proof grown.proof --key key.txt --json`,
