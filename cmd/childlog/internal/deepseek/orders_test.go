@@ -3,7 +3,7 @@ package deepseek
 import (
 	"testing"
 
-	"childlog/cmd/childlog/internal/importer/importtest"
+	"childlog/cmd/childlog/internal/importtest"
 )
 
 var format = importtest.Format{Import: Import, Store: newStore, System: System, ParentID: "r-0001",

@@ -1,6 +1,3 @@
-// Package importtest holds the tests that every importer of foreign logs has to
-// pass alike, whatever its format: what an operator orders between two runs
-// stays done, and stops nothing else.
 package importtest
 
 import (
@@ -17,7 +14,9 @@ import (
 	"childlog/eventlog"
 )
 
-// Format is an importer with a parent's and its child's file.
+// Format is an importer with a parent's and its child's file, for the tests that
+// every importer passes alike: what an operator orders between two runs stays
+// done, and stops nothing else.
 type Format struct {
 	Import        func(context.Context, *eventlog.Store, []string, importer.Options) (importer.Report, error)
 	Store         func(testing.TB) *eventlog.Store // checked in full at the end
