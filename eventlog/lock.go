@@ -71,7 +71,9 @@ func acquireLock(ctx context.Context, dir string, exclusive bool, wait time.Dura
 		}
 	}
 	if exclusive {
-		if err := writeHolder(f, command); err != nil {
+		// On a full disk nobody is named. A narrowing fits into the pages that
+		// store.db has, and is not kept out for want of words.
+		if err := writeHolder(f, command); err != nil && !noSpace(err) {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}

@@ -131,6 +131,36 @@ func init() {
 	}
 }
 
+// TestLockOnAFullDisk: the words for an error message have no room, and the lock
+// is taken all the same: a narrowing may still fit into store.db.
+func TestLockOnAFullDisk(t *testing.T) {
+	h := startHelper(t, "lock without room", "STORE="+t.TempDir())
+	line := h.line()
+	require.NoError(t, h.cmd.Wait(), line)
+	require.Equal(t, "locked", line)
+}
+
+func init() {
+	roles["lock without room"] = func() {
+		signal.Ignore(syscall.SIGXFSZ)
+		var limit unix.Rlimit
+		exitOn(unix.Getrlimit(unix.RLIMIT_FSIZE, &limit))
+		limit.Cur = 0
+		exitOn(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+		held, err := acquireLock(ctx, os.Getenv("STORE"), true, 0, "first")
+		exitOn(err)
+		_, err = acquireLock(ctx, os.Getenv("STORE"), true, 0, "second")
+		locked := (*LockedError)(nil)
+		if !errors.As(err, &locked) || locked.PID != 0 {
+			exitOn(fmt.Errorf("want a lock that names nobody, got %w", err))
+		}
+		exitOn(held.release(true))
+		limit.Cur = limit.Max
+		exitOn(unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+		fmt.Println("locked")
+	}
+}
+
 // exitOn ends a process that plays a role.
 func exitOn(err error) {
 	if err != nil {

@@ -75,7 +75,8 @@ type Store struct {
 // memory; opened read only it changes no file.
 //
 // Errors: ErrNotFound (no store there), ErrLocked with the holder, ErrCorrupt,
-// ErrStoreLost, ErrInvalid (limits), ErrNewerFormat, ErrReadOnly (a backup).
+// ErrStoreLost, ErrInvalid (limits), ErrNewerFormat, ErrReadOnly (a backup),
+// ErrNoSpace, ErrRollback (a *RollbackError).
 func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	limits, err := opts.Limits.withDefaults()
 	if err != nil {
@@ -105,6 +106,9 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	if err := s.load(ctx); err != nil {
+		if noSpace(err) && !errors.Is(err, ErrNoSpace) { // of what makes the last commit durable, or finishes a purge
+			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
+		}
 		s.journal.close()
 		if s.st != nil {
 			s.st.index.close()
