@@ -29,9 +29,10 @@ The log says in the content's place that it was redacted, when, by whom and for
 which code. The reason is content too, and can be redacted in its turn.
 
 A text may stand in several events, and all of them go: seed copies in every
-session that was forked from here or adopted this one; the decision and the question on a call,
-which repeat its arguments; the receipt, which repeats the label. Events that
-may hold the same text and are left to you to judge are listed.
+session that was forked from here or adopted this one; the decision and the
+question on a call, which repeat its arguments; the receipt, which repeats the
+label. Events that may hold the same text and are left to you to judge are
+listed.
 
 Out of reach are backups and exports made before, the files that evidence was
 imported from, and whoever read it. In the files of the store the bytes lie in
