@@ -235,13 +235,20 @@ func notForeign(row *Row, via Entry) error {
 
 // follows checks that a log goes on by its own links: seqs without a gap, and
 // each policy event naming the one before. A log that does not would be stored
-// as damaged.
+// as damaged. No more holds stand on it than a store sets: each is carried in
+// the row, and compared with every further one.
 func follows(row *Row, events []pending) error {
-	seq, policy := row.Head, row.LastPolicy
+	seq, policy, held := row.Head, row.LastPolicy, Row{Holds: row.Holds}
 	for i := range events {
 		ev := &events[i].foreign.event
 		if seq++; ev.Seq != seq {
 			return invalidf("session %s: want seq %d, got %d", row.Session, seq, ev.Seq)
+		}
+		if ev.Type == TypeSessionHeld && ev.Inherited == nil {
+			held.applyHeld(ev)
+			if err := checkLimit("holds on one session", len(held.Holds), maxHolds); err != nil {
+				return fmt.Errorf("session %s: seq %d: %w", row.Session, seq, err)
+			}
 		}
 		if !ev.PolicyBearing {
 			continue

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -186,4 +187,28 @@ func TestForeignLogIsKeptOrPurged(t *testing.T) {
 	require.ErrorIs(t, err, ErrHeld)
 	require.Equal(t, []string{"one", "two"}, to.texts(id, 2))
 	to.purge(id, false)
+}
+
+// TestForeignHoldsAreBounded: a forged log is not worked on for hours because it
+// says that it is held a thousand times.
+func TestForeignHoldsAreBounded(t *testing.T) {
+	from, to := newStore(t), newStore(t)
+	id := from.root(sid(1))
+	log := foreignLog(t, from.Store, id)
+	hold := func(n int) {
+		facts, err := MakeFacts(map[string]any{"hold": fmt.Sprint("h", n), "state": "held", "subtree": false, "code": "c", "by": "b"})
+		require.NoError(t, err)
+		ev, err := NewForeignEvent(id, appendHeader(nil, &pending{id: eid(n), typ: TypeSessionHeld, version: 1, source: SourceOperator, time: goldenTime, facts: facts}, uint64(len(log.Events)+1), 0), nil)
+		require.NoError(t, err)
+		log.Events = append(log.Events, ev)
+	}
+	for n := range maxHolds {
+		hold(n)
+	}
+	sound := log
+	hold(maxHolds)
+	_, err := to.ImportLogs(ctx, log)
+	require.ErrorIs(t, err, ErrTooLarge)
+	_, err = to.ImportLogs(ctx, sound)
+	require.NoError(t, err)
 }
