@@ -57,22 +57,15 @@ func (r *run) all(ctx context.Context, paths []string) error {
 	for _, f := range r.plan.files {
 		r.Expect(f.path, 2) // once to check it and once to write it
 	}
-	for _, f := range r.plan.files {
+	return r.Each(len(r.plan.files), func(i int) (err error) {
+		f := r.plan.files[i]
 		if _, looked := r.settled[f.h.session]; !looked {
 			if r.settled[f.h.session], err = r.unchanged(ctx, f.h.session); err != nil {
 				return err
 			}
 		}
-		err := r.file(ctx, f)
-		if errors.Is(err, importer.ErrSkip) {
-			r.Report.Skipped++
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return r.file(ctx, f)
+	})
 }
 
 func (r *run) find(f *file, code string, line int64, detail string) {
@@ -81,10 +74,9 @@ func (r *run) find(f *file, code string, line int64, detail string) {
 
 // file imports one file.
 func (r *run) file(ctx context.Context, f *file) error {
-	in, err := importer.OpenInput(f.path)
+	in, err := r.Open(f.path, &f.Place)
 	if err != nil {
-		r.find(f, importer.CodeUnreadableFile, 0, err.Error())
-		return importer.ErrSkip
+		return err
 	}
 	defer in.Close() // read only
 	before := r.Read()
@@ -107,9 +99,7 @@ func (r *run) file(ctx context.Context, f *file) error {
 		return importer.ErrSkip
 	}
 	if r.O.Strict && sc.bad > 0 {
-		r.find(f, importer.CodeRefused, 0, fmt.Sprintf("%d unreadable lines: strict, so nothing of this file is taken", sc.bad))
-		r.Report.Refused++
-		return importer.ErrSkip
+		return r.Refuse(f.path, &f.Place, sc.bad)
 	}
 	for _, c := range sc.convs {
 		if err := r.place(c); err != nil {

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"childlog/cmd/childlog/internal/importer"
@@ -74,7 +73,5 @@ func (r *run) strict(ctx context.Context, f *file, in *importer.Input) error {
 		return nil
 	}
 	r.Report.Kept.Add(&kept)
-	r.find(f, importer.CodeRefused, 0, fmt.Sprintf("%d unreadable lines: strict, so nothing of this file is taken", bad))
-	r.Report.Refused++
-	return importer.ErrSkip
+	return r.Refuse(f.path, &f.Place, bad)
 }

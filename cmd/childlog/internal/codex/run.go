@@ -103,15 +103,7 @@ func (r *run) all(ctx context.Context, paths []string) error {
 	for _, f := range r.files {
 		r.Expect(f.path, 1)
 	}
-	for _, f := range r.files {
-		switch err := r.file(ctx, f); {
-		case errors.Is(err, importer.ErrSkip):
-			r.Report.Skipped++
-		case err != nil:
-			return err
-		}
-	}
-	return nil
+	return r.Each(len(r.files), func(i int) error { return r.file(ctx, r.files[i]) })
 }
 
 func (r *run) find(f *file, code string, line int64, detail string) {
@@ -120,10 +112,9 @@ func (r *run) find(f *file, code string, line int64, detail string) {
 
 // file imports one rollout.
 func (r *run) file(ctx context.Context, f *file) error {
-	in, err := importer.OpenInput(f.path)
+	in, err := r.Open(f.path, &f.Place)
 	if err != nil {
-		r.find(f, importer.CodeUnreadableFile, 0, err.Error())
-		return importer.ErrSkip
+		return err
 	}
 	defer in.Close() // read only
 	end := r.Read() + in.Size()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -57,25 +56,14 @@ func (r *run) all(ctx context.Context, paths []string) error {
 	for _, f := range r.plan.files {
 		r.Expect(f.path, 2) // once to check it and once to write it
 	}
-	for _, f := range r.plan.files {
-		err := r.file(ctx, f)
-		if errors.Is(err, importer.ErrSkip) {
-			r.Report.Skipped++
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.Each(len(r.plan.files), func(i int) error { return r.file(ctx, r.plan.files[i]) })
 }
 
 // file imports one log.
 func (r *run) file(ctx context.Context, f *file) error {
-	in, err := importer.OpenInput(f.path)
+	in, err := r.Open(f.path, &f.Place)
 	if err != nil {
-		r.find(f, importer.CodeUnreadableFile, 0, err.Error())
-		return importer.ErrSkip
+		return err
 	}
 	defer in.Close() // read only
 	before := r.Read()
@@ -94,9 +82,7 @@ func (r *run) file(ctx context.Context, f *file) error {
 		return importer.ErrSkip
 	}
 	if r.O.Strict && sc.bad > 0 {
-		r.find(f, importer.CodeRefused, 0, fmt.Sprintf("%d unreadable lines: strict, so nothing of this file is taken", sc.bad))
-		r.Report.Refused++
-		return importer.ErrSkip
+		return r.Refuse(f.path, &f.Place, sc.bad)
 	}
 	var events int64
 	if r.O.DryRun {

@@ -2,6 +2,8 @@ package importer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"childlog/eventlog"
 )
@@ -40,6 +42,37 @@ func (r *Run) Finish() Report {
 	r.Report.Findings = r.Findings.List()
 	r.Report.Delegations = len(r.Report.DelegationList)
 	return r.Report
+}
+
+// Each imports n files in turn. One of which nothing is taken (ErrSkip) is
+// counted, and the others go on.
+func (r *Run) Each(n int, file func(i int) error) error {
+	for i := range n {
+		switch err := file(i); {
+		case errors.Is(err, ErrSkip):
+			r.Report.Skipped++
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// Open opens a file of the run. Errors: ErrSkip, with a finding.
+func (r *Run) Open(path string, p *Place) (*Input, error) {
+	in, err := OpenInput(path)
+	if err != nil {
+		r.Find(path, p, CodeUnreadableFile, 0, err.Error())
+		return nil, ErrSkip
+	}
+	return in, nil
+}
+
+// Refuse reports a file of which strict takes nothing: ErrSkip.
+func (r *Run) Refuse(path string, p *Place, bad int64) error {
+	r.Find(path, p, CodeRefused, 0, fmt.Sprintf("%d unreadable lines: strict, so nothing of this file is taken", bad))
+	r.Report.Refused++
+	return ErrSkip
 }
 
 // Expect adds a file to what the progress counts to, passes times.
