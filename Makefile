@@ -14,8 +14,8 @@ demo: build ## a delegation, a restart, a cold resume, explained
 test: ## every test, in a short form where a long one exists
 	$(GO) test -short ./...
 
-race: ## the same under the race detector (needs a C compiler)
-	$(GO) test -short -race -timeout 25m ./...
+race: ## the same under the race detector (needs a C compiler), but for the command's scripts: they start processes
+	$(GO) test -short -race -timeout 25m -skip '^TestScripts$$' ./...
 
 lint: ## formatting and vet
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt wants: $$out"; exit 1; fi
