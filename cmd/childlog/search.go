@@ -39,7 +39,7 @@ creation, in bounded memory; the store's own, with its rules, comes last, and
 only where no session is picked. What can't be read is reported on stderr, and
 the exit code is then 6. Nothing found is no failure.`),
 		Example: `  childlog search "connection refused"
-  childlog search TODO --subtree 0a1b2c3d --type 'tool/*' --since 7d
+  childlog search timeout --subtree 0a1b2c3d --type 'tool/*' --since 7d
   childlog search --regexp 'AKIA[0-9A-Z]{16}' --json
   childlog search --verdict deny --role explore`,
 		Args: between(0, "TEXT"),

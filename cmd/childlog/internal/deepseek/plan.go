@@ -45,19 +45,12 @@ func makePlan(ctx context.Context, s *eventlog.Store, paths []string, find func(
 		}
 		p.files = append(p.files, &file{path: path, h: h, Place: importer.Place{Sum: h.sum, Child: h.isChild()}})
 	}
-	kept := p.files[:0]
-	for _, f := range p.files {
-		err := p.name(ctx, f)
-		if errors.Is(err, importer.ErrSkip) {
-			p.skipped++
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, f)
+	named, err := importer.Taken(p.files, func(f *file) error { return p.name(ctx, f) })
+	if err != nil {
+		return nil, err
 	}
-	p.files = kept
+	p.skipped += len(p.files) - len(named)
+	p.files = named
 	for _, f := range p.files {
 		if err := p.link(f); err != nil {
 			return nil, err

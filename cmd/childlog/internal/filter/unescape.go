@@ -45,8 +45,8 @@ func unescape(b []byte) []byte {
 	return out
 }
 
-// unicodeEscape reads one \uXXXX, or two that are a surrogate pair; n is how many
-// bytes it took, 0 if it is none.
+// unicodeEscape reads one escape of four hexadecimal digits, or two that are a
+// surrogate pair; n is how many bytes it took, 0 if it is none.
 func unicodeEscape(b []byte) (r rune, n int) {
 	r, ok := hex4(b)
 	if !ok {

@@ -58,6 +58,21 @@ func (r *Run) Each(n int, file func(i int) error) error {
 	return nil
 }
 
+// Taken returns those of list that take does not skip (ErrSkip), in order. The
+// first other error ends it.
+func Taken[T any](list []T, take func(T) error) ([]T, error) {
+	var out []T
+	for _, x := range list {
+		switch err := take(x); {
+		case err == nil:
+			out = append(out, x)
+		case !errors.Is(err, ErrSkip):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Open opens a file of the run. Errors: ErrSkip, with a finding.
 func (r *Run) Open(path string, p *Place) (*Input, error) {
 	in, err := OpenInput(path)
