@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/logwalk"
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/replay"

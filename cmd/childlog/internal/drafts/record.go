@@ -11,7 +11,7 @@ import (
 
 	"childlog/cmd/childlog/internal/logwalk"
 	"childlog/cmd/childlog/internal/redact"
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"childlog/cmd/childlog/internal/manifest"
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/replay"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 

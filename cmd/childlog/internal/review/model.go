@@ -1,6 +1,6 @@
 package review
 
-import "childlog/cmd/childlog/internal/wire"
+import "childlog/cmd/childlog/wire"
 
 // Review is everything that is said of one session, in the order in which it is
 // shown. Lists are never null. Times are RFC 3339 in UTC, digests lower-case hex.

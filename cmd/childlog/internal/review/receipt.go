@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/replay"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
 )

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 

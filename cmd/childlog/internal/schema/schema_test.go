@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"childlog/cmd/childlog/internal/schema"
-	"childlog/cmd/childlog/internal/wire"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/replay"

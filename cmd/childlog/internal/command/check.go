@@ -1,0 +1,255 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/failure"
+	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/wire"
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/replay"
+)
+
+func newCheckCmd(a *app) *cobra.Command {
+	c := &checkRun{app: a}
+	cmd := &cobra.Command{
+		Use:     "check ID [FILE|-]",
+		GroupID: groupPolicy,
+		Short:   "Decide a tool call: may the session make it, and why",
+		Long: long(`
+Decide one tool call of a session, read as a JSON object from a file or from
+stdin: the call's id, the tool as the harness names it, the final arguments, {}
+if there are none.
+
+  {"call": "c1", "tool": "write_file", "args": {"path": "docs/a.md"}}
+
+More may be said: what the call asks for beyond the sandbox (escalation), a
+classifier's verdict on a command, an approval (ask); see 'childlog schema
+call'. The answer names the one rule that decided, where it was stated, what
+else stands against the call (also), and what would have to change.
+
+  exit 0  allowed        exit 3  denied        exit 8  needs an approval
+
+Nothing is written unless --record is given: then tool/call with the arguments
+and tool/decision are appended in one commit, decided on the policy that is in
+force in it. An approval that the call names in "ask" is used up by that. What
+can't be recorded because the session is closed, taken over by another
+activation, imported or unreadable is denied (exit 3), with a warning that says
+why; on every other failure there is no answer to act on.
+
+--batch reads one call a line and answers one line each, in the same order.
+Every call is decided, and recorded, by itself. A line that holds no call gets
+an error with its number, and the run ends with exit 2; else 3 if any call was
+denied, else 8 if any needs an approval. The input is read as a whole first. If
+the store fails on the way, the lines without an answer were not decided.
+
+--at decides as of a seq: under the policy, the operator rules, the counters and
+the time of that point, without approvals. It explains the past and grants
+nothing.`),
+		Example: `  childlog check 0a1b2c3d call.json
+  echo '{"call":"c1","tool":"edit","args":{"path":"src/a.go"}}' |
+    childlog check 0a1b2c3d --record --epoch 2 --json
+  childlog check 0a1b2c3d --batch --json < calls.jsonl`,
+		Args: between(1, "ID", "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("at") {
+				switch {
+				case c.at == 0:
+					return usagef("--at: seqs begin at 1")
+				case c.record || c.epoch != 0:
+					return usagef("--at looks back; it takes no --record and no --epoch")
+				}
+			}
+			if c.advisory && !c.record {
+				return usagef("--advisory says how the harness takes what is recorded; give --record too")
+			}
+			name := "-"
+			if len(args) == 2 {
+				name = args[1]
+			}
+			return c.run(cmd.Context(), args[0], name)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&c.record, "record", false, "append the call and its decision, in one commit")
+	f.Uint64Var(&c.epoch, "epoch", 0, "the activation that makes the call")
+	f.BoolVar(&c.batch, "batch", false, "decide many calls, one JSON object a line")
+	f.BoolVar(&c.advisory, "advisory", false, "with --record: the harness records the decision and does not obey it")
+	f.Uint64Var(&c.at, "at", 0, "as of this seq (default: the head)")
+	return cmd
+}
+
+// checkRun is one run of check.
+type checkRun struct {
+	*app
+	record, batch, advisory bool
+	epoch, at               uint64
+}
+
+// checked is one call on its way from the input to the answer.
+type checked struct {
+	line     uint64
+	call     *manifest.Call
+	bad      error // the line holds no call that can be decided
+	judged   *replay.Judgement
+	origins  []string // in words: of what decided, then of the further reasons
+	unwanted error    // why the decision was not recorded although it was asked for
+}
+
+func (c *checkRun) run(ctx context.Context, session, name string) error {
+	calls, err := c.calls(ctx, name)
+	if err != nil {
+		return err
+	}
+	hold := c.read
+	for i := range calls {
+		if c.record || calls[i].call != nil && calls[i].call.Ask != "" && c.at == 0 {
+			hold = c.write // an approval is looked up where nothing can come between
+		}
+	}
+	err = hold(ctx, func(s *eventlog.Store) error {
+		id, err := resolve(ctx, s, session)
+		if err != nil {
+			return err
+		}
+		return c.decide(ctx, s, id, calls)
+	})
+	// What was decided is told even if the rest failed: it may be recorded.
+	if told := c.tell(calls); told != nil {
+		return told
+	}
+	if err != nil {
+		return err
+	}
+	return c.outcome(calls)
+}
+
+func (c *checkRun) decide(ctx context.Context, s *eventlog.Store, id uuid.UUID, calls []checked) error {
+	row, err := s.Row(id)
+	if err != nil {
+		return err
+	}
+	authorizer := replay.NewAuthorizer(s, id)
+	for i := range calls {
+		one := &calls[i]
+		if one.bad != nil {
+			continue
+		}
+		call, err := one.call.Policy(row.WorkspaceRoot)
+		var j replay.Judgement
+		if err == nil {
+			j, one.unwanted, err = c.one(ctx, s, authorizer, id, call, one.call)
+		}
+		if errors.Is(err, eventlog.ErrInvalid) && c.batch && c.at == 0 {
+			one.bad = err
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		one.judged = &j
+		one.origins = []string{replay.OriginText(ctx, s, id, j.Origin)}
+		for _, also := range j.AlsoDeniedBy {
+			one.origins = append(one.origins, replay.OriginText(ctx, s, id, also.Origin))
+		}
+	}
+	return nil
+}
+
+// one decides a call. A denial that could not be recorded comes with the reason.
+func (c *checkRun) one(ctx context.Context, s *eventlog.Store, authorizer *replay.Authorizer, id uuid.UUID, call policy.Call, m *manifest.Call) (j replay.Judgement, unwanted, err error) {
+	r := replay.CallRequest{Call: call, Args: m.ArgsJSON, Epoch: c.epoch, Ask: m.Ask, Advisory: c.advisory}
+	switch {
+	case c.at != 0:
+		j, err = replay.DecideAt(ctx, s, id, c.at, call)
+	case !c.record:
+		j, err = authorizer.Decide(ctx, r)
+	default:
+		j, err = authorizer.Record(ctx, r)
+		if err != nil && j.Verdict == policy.VerdictDeny && j.Rule != policy.RuleUnrecorded && refusesRecords(err) {
+			return j, err, nil
+		}
+	}
+	return j, nil, err
+}
+
+// refusesRecords reports whether a session takes no decisions any more, which is
+// itself a reason to deny.
+func refusesRecords(err error) bool {
+	for _, is := range []error{eventlog.ErrSessionClosed, eventlog.ErrFenced, eventlog.ErrEvidence, eventlog.ErrPolicyUnreadable} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell prints the answers.
+func (c *checkRun) tell(calls []checked) error {
+	for i := range calls {
+		one := &calls[i]
+		if one.unwanted != nil {
+			c.msg.Println(term.Warn("childlog: warning: "), term.Plain(c.prefix(one), "not recorded: ", one.unwanted.Error()))
+		}
+		switch {
+		case one.bad != nil:
+			f := failure.Of(one.bad)
+			v := wire.BadLine{Line: one.line, Error: wire.FailureBody{Code: f.Code, Message: one.bad.Error(), Hint: "mend the line as the message says, and send it again"}}
+			if err := c.show(v, func() { c.out.Println(term.Bad(c.prefix(one), "error: "), term.Plain(one.bad.Error())) }); err != nil {
+				return err
+			}
+		case one.judged != nil:
+			v := wire.JudgementOf(one.judged, one.call.ID)
+			v.Line = one.line
+			err := c.show(v, func() {
+				if c.batch {
+					c.out.Println(term.Dim(c.prefix(one)), verdictText(one.judged.Verdict), term.Plain(afterVerdict(v.Reason), recordedText(v.Recorded)))
+				} else {
+					c.judged(one.judged, &v, one.origins)
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return c.out.Err()
+}
+
+func (c *checkRun) prefix(one *checked) string {
+	if !c.batch {
+		return ""
+	}
+	return fmt.Sprintf("line %d: ", one.line)
+}
+
+// outcome is the exit code of the whole.
+func (c *checkRun) outcome(calls []checked) error {
+	bad, denied, asks := 0, false, false
+	for i := range calls {
+		switch one := &calls[i]; {
+		case one.bad != nil:
+			bad++
+		case one.judged.Verdict == policy.VerdictNeedsApproval:
+			asks = true
+		case !one.judged.Allowed():
+			denied = true
+		}
+	}
+	switch {
+	case bad > 0:
+		return withHint(fmt.Errorf("%w: %d of %s hold no call", eventlog.ErrInvalid, bad, plural(len(calls), "line")), "mend those lines and send them again; the others were decided")
+	case denied:
+		return verdict(failure.ExitRefused)
+	case asks:
+		return verdict(failure.ExitApproval)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"childlog/cmd/childlog/internal/term"
+	"childlog/eventlog"
+)
+
+func row(id, parent byte) eventlog.Row {
+	r := eventlog.Row{Kind: eventlog.KindRoot, Session: uuid.UUID{id}}
+	if parent != 0 {
+		r.Kind, r.Parent = eventlog.KindChild, uuid.UUID{parent}
+	}
+	return r
+}
+
+// A forest shows every session once, whatever the links say: a parent that is
+// not there, and links in a circle.
+func TestForest(t *testing.T) {
+	rows := []eventlog.Row{row(1, 0), row(2, 1), row(3, 9), row(4, 3), row(5, 6), row(6, 5), row(7, 1), row(8, 2)}
+	type place struct {
+		id     byte
+		level  int
+		orphan bool
+	}
+	places := func(nodes []node) (out []place) {
+		for _, n := range nodes {
+			out = append(out, place{n.row.Session[0], n.level, n.orphan})
+		}
+		return out
+	}
+	require.Equal(t, []place{{1, 0, false}, {2, 1, false}, {8, 2, false}, {7, 1, false}, {3, 0, true}, {4, 1, false}, {5, 0, true}, {6, 1, false}},
+		places(forest(rows, uuid.Nil)))
+	require.Equal(t, []place{{3, 0, false}, {4, 1, false}}, places(forest(rows, uuid.UUID{3})))
+
+	var b bytes.Buffer
+	a := &app{out: term.New(&b, false)}
+	nodes := forest(rows, uuid.Nil)
+	for i := range nodes {
+		nodes[i].err = os.ErrInvalid
+	}
+	a.tree(nodes, uuid.Nil, shortIDs(sessionsOf(rows)))
+	require.Contains(t, b.String(), "* its parent is not in this store")
+	require.Contains(t, b.String(), "nothing is granted")
+}
+
+func TestShortIDs(t *testing.T) {
+	a, b := uuid.MustParse("0a0a0a0a-0000-4000-8000-000000000001"), uuid.MustParse("0b0a0a0a-0000-4000-8000-000000000001")
+	require.Equal(t, "0a0a0a0a", shortIDs([]uuid.UUID{a, b, a}).of(a))
+	c := uuid.MustParse("0a0a0a0a-0000-4000-8000-000000000002")
+	require.Equal(t, a.String(), shortIDs([]uuid.UUID{a, c}).of(a), "what is shown names one session")
+	require.Equal(t, "", shortIDs(nil).of(uuid.Nil))
+}
+
+func TestDirectory(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
+	require.NoError(t, os.Symlink("real", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	for in, want := range map[string]string{
+		"":                         "",
+		filepath.Join(dir, "link"): filepath.Join(dir, "real"),
+		dir + "/link/a/../b":       filepath.Join(dir, "real", "b"),
+		filepath.Join(dir, "x/y"):  filepath.Join(dir, "x/y"),
+		dir + "/./real//":          filepath.Join(dir, "real"),
+		"/nonesuch/of/all":         "/nonesuch/of/all",
+	} {
+		got, err := directory(in)
+		require.NoError(t, err, in)
+		require.Equal(t, want, got, in)
+	}
+	_, err = directory(filepath.Join(dir, "loop"))
+	require.ErrorIs(t, err, eventlog.ErrInvalid)
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		require.Equal(t, want, grouped(n))
+	}
+}

@@ -1,0 +1,327 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/wire"
+	"childlog/eventlog"
+)
+
+// app is one run of the command: its streams and the global flags. Data goes
+// to stdout, everything that is about the run to stderr.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	out, msg       *term.Writer // stdout and stderr for people
+
+	store   string
+	json    bool
+	noColor bool
+	wait    time.Duration
+	keyFile string
+
+	running string // the command's path once its arguments were accepted
+}
+
+// Main runs the command line of this process, and returns its exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends what does not listen
+	return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// Run executes one command line and returns its exit code (package failure). It
+// reads the environment and, where a command says so, stdin.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if a.msg == nil { // refused before the flags were read
+		a.json = slices.Contains(args, "--json")
+		a.style()
+	}
+	if err != nil && a.running == "" {
+		err = asUsage(err)
+		if near := nearest(root, args); near != "" {
+			err = withHint(err, "did you mean `childlog "+near+"`?")
+		}
+	}
+	return a.report(err)
+}
+
+// nearest is the command that a word which is none may have meant, or "".
+func nearest(root *cobra.Command, args []string) string {
+	if _, _, err := root.Find(args); err == nil {
+		return ""
+	}
+	root.SuggestionsMinimumDistance = 2
+	for _, word := range args {
+		if strings.HasPrefix(word, "-") {
+			continue
+		}
+		if near := root.SuggestionsFor(word); len(near) > 0 {
+			return near[0]
+		}
+	}
+	return ""
+}
+
+// Groups of commands, in the order of the overview.
+const (
+	groupSessions = "sessions"
+	groupPolicy   = "policy"
+	groupAudit    = "audit"
+	groupStore    = "store"
+	groupDemo     = "demo"
+)
+
+var groups = []cobra.Group{
+	{ID: groupSessions, Title: "Sessions:"},
+	{ID: groupPolicy, Title: "Policy:"},
+	{ID: groupAudit, Title: "Audit:"},
+	{ID: groupStore, Title: "Store:"},
+	{ID: groupDemo, Title: "See it work:"},
+}
+
+// commands lists every subcommand, in the order of the overview.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		newRootCmd(a),
+		newDelegateCmd(a),
+		newAdoptCmd(a),
+		newAppendCmd(a),
+		newSwitchCmd(a),
+		newNarrowCmd(a),
+		newSendCmd(a),
+		newInterruptCmd(a),
+		newInboxCmd(a),
+		newActivateCmd(a),
+		newEndCmd(a),
+		newSettleCmd(a),
+		newCloseCmd(a),
+		newNoticesCmd(a),
+		newLsCmd(a),
+		newTreeCmd(a),
+		newShowCmd(a),
+		newLogCmd(a),
+		newSearchCmd(a),
+		newPolicyCmd(a),
+		newResumeCmd(a),
+		newCheckCmd(a),
+		newExplainCmd(a),
+		newDiffCmd(a),
+		newRulesCmd(a),
+		newScopeCmd(a),
+		newSchemaCmd(a),
+		newReviewCmd(a),
+		newReportCmd(a),
+		newWhoCmd(a),
+		newVerifyCmd(a),
+		newCheckpointCmd(a),
+		newProveCmd(a),
+		newVerifyProofCmd(a),
+		newAcceptRollbackCmd(a),
+		newRedactCmd(a),
+		newHoldCmd(a),
+		newReleaseCmd(a),
+		newPurgeCmd(a),
+		newRetentionCmd(a),
+		newTypesCmd(a),
+		newExportCmd(a),
+		newImportCmd(a),
+		newInitCmd(a),
+		newStatsCmd(a),
+		newBackupCmd(a),
+		newRestoreCmd(a),
+		newCompactCmd(a),
+		newReindexCmd(a),
+		newSalvageCmd(a),
+		newDemoCmd(a),
+	}
+}
+
+// helpWidth is how many columns help takes: it is read on terminals of any width.
+const helpWidth = 80
+
+// Cobra keeps the order of commands in a variable of its own. It is set once,
+// because several runs may share a process.
+func init() { cobra.EnableCommandSorting = false }
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "childlog",
+		Short: "Append-only logs for delegated agents",
+		Long: `childlog keeps one append-only log for every session of an AI agent. When a
+session delegates work to a child, the child's log begins with a snapshot of
+what the parent was allowed to do, and with approvals pinned to never (never
+ask, always reject). Whoever resumes the child later, in another process, gets
+exactly that policy back by replaying the log, and appends nothing by doing so.
+
+Begin with:
+
+  childlog init
+  childlog root --sandbox workspace-write --cwd . --label "my agent"
+  childlog delegate --parent ID --label "a helper"
+  childlog tree
+
+A session is named by its id, by a unique prefix of it (four digits or more),
+or by another system's id as SYSTEM:ID. childlog records and decides; it does
+not sandbox anything, and it authenticates nobody.`,
+		Example: `  childlog init
+  childlog --store /var/lib/agents ls
+  childlog policy 0a1b2c3d --json`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// Suggestions become a hint.
+		DisableSuggestions: true,
+		RunE:               func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	p := root.PersistentFlags()
+	p.StringVar(&a.store, "store", "", "directory of the store (default $CHILDLOG_STORE, else the XDG data directory)")
+	p.BoolVar(&a.json, "json", false, "print JSON: one object, or one object a line for lists")
+	p.BoolVar(&a.noColor, "no-color", false, "print without colour (also NO_COLOR and TERM=dumb)")
+	p.StringVar(&a.keyFile, "key-file", os.Getenv("CHILDLOG_KEY_FILE"), "the store's signing key, if it is kept outside of it (default $CHILDLOG_KEY_FILE)")
+	p.DurationVar(&a.wait, "wait", 0, "how long to wait for a store that another process holds, such as 5s")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.style()
+		if a.wait < 0 {
+			return usagef("--wait: want 0 or more, got %s", a.wait)
+		}
+		if a.store == "" {
+			dir, err := defaultStore()
+			if err != nil {
+				return err
+			}
+			a.store = dir
+		}
+		return nil
+	}
+	used := map[string]bool{}
+	cmds := a.commands()
+	for _, cmd := range cmds {
+		used[cmd.GroupID] = true
+		a.completeSessions(cmd)
+		a.runs(cmd)
+	}
+	for i := range groups {
+		if used[groups[i].ID] {
+			root.AddGroup(&groups[i])
+		}
+	}
+	root.AddCommand(cmds...)
+	return root
+}
+
+// runs makes a command note its path once its arguments were accepted: an error
+// before that is one of usage.
+func (a *app) runs(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.running = cmd.CommandPath()
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// style prepares the writers for people once the flags are known.
+func (a *app) style() {
+	a.out = term.New(a.stdout, a.noColor)
+	a.msg = term.New(a.stderr, a.noColor)
+}
+
+// defaultStore is where the store is if nobody says.
+func defaultStore() (string, error) {
+	if dir := os.Getenv("CHILDLOG_STORE"); dir != "" {
+		return dir, nil
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "childlog"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usagef("no place for a store: give --store or set CHILDLOG_STORE")
+	}
+	return filepath.Join(home, ".local", "share", "childlog"), nil
+}
+
+func (a *app) place() access.Place {
+	return access.Place{Dir: a.store, Wait: a.wait, Command: a.running, KeyFile: a.keyFile}
+}
+
+// read runs fn on the store, opened so that nothing can be written.
+func (a *app) read(ctx context.Context, fn func(*eventlog.Store) error) error {
+	return a.orInit(access.Read(ctx, a.place(), func(s *eventlog.Store) error {
+		a.warnRolledBack(s)
+		return fn(s)
+	}))
+}
+
+// warnRolledBack says of what is read that it is not what it was. verify tells it
+// at length.
+func (a *app) warnRolledBack(s *eventlog.Store) {
+	if re := s.RolledBack(); re != nil && a.running != "childlog verify" {
+		a.msg.Println(term.Warn("childlog: warning: "), term.Plain(re.Error()), term.Plain("; what is left can be read, and grants nothing"))
+	}
+}
+
+// write runs fn on the store, held for writing. What fn reported is durable
+// even if giving the store back fails; that is a warning, not an error.
+func (a *app) write(ctx context.Context, fn func(*eventlog.Store) error) error {
+	err := access.Write(ctx, a.place(), fn)
+	if ce := (*access.CloseError)(nil); errors.As(err, &ce) {
+		a.msg.Println(term.Warn("childlog: warning: "), term.Plain(ce.Error()))
+		return nil
+	}
+	return a.orInit(err)
+}
+
+// orInit tells a store that is not there from a session that is not.
+func (a *app) orInit(err error) error {
+	if errors.Is(err, eventlog.ErrNotFound) && !access.Exists(a.place()) {
+		return withHint(err, "create one with `childlog init`, or say with --store or CHILDLOG_STORE where it is")
+	}
+	return err
+}
+
+// emit prints one JSON object on a line of its own.
+func (a *app) emit(v any) error {
+	b, err := wire.Line(v)
+	if err == nil {
+		_, err = a.stdout.Write(b)
+	}
+	return err
+}
+
+// show prints v as JSON if asked to, else through human.
+func (a *app) show(v any, human func()) error {
+	if a.json {
+		return a.emit(v)
+	}
+	human()
+	return a.out.Err()
+}
+
+// long trims the indentation that a raw string has in the source.
+func long(text string) string { return strings.TrimSpace(text) }
