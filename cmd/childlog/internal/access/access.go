@@ -1,6 +1,6 @@
-// Package access is the one seam through which the command reaches a store.
-// Today every command opens the directory itself; a process that holds the
-// store will be able to serve the same two calls.
+// Package access is the one seam through which the command reaches a store. In
+// a process of its own a command opens the directory; in one that holds the
+// store it works on that, beside others ([Held]).
 package access
 
 import (
@@ -19,6 +19,16 @@ type Place struct {
 	Wait    time.Duration // for the lock; 0: fail at once
 	Command string        // named to processes that find the store locked
 	KeyFile string        // the signing key, if it is not in the store; "": it is
+	Held    *Held         // this process holds the store; nil: it is to be opened
+}
+
+// Shared is the place of a store that this process holds. shown is what whoever
+// asks calls its directory.
+func Shared(h *Held, shown string, p Place) Place {
+	if p.Dir, p.KeyFile, p.Held = h.dir, h.o.KeyFile, h; shown != "" {
+		p.Dir = shown
+	}
+	return p
 }
 
 // readerGrace is how long a command without a wait bears with a holder that
@@ -50,6 +60,9 @@ func Write(ctx context.Context, p Place, fn func(*eventlog.Store) error) error {
 }
 
 func use(ctx context.Context, p Place, readOnly bool, fn func(*eventlog.Store) error) error {
+	if p.Held != nil {
+		return p.Held.Use(ctx, fn)
+	}
 	s, err := patiently(p, func(wait time.Duration) (*eventlog.Store, error) {
 		return eventlog.Open(ctx, p.Dir, eventlog.Options{ReadOnly: readOnly, Wait: wait, Command: p.Command, KeyFile: p.KeyFile})
 	})
@@ -76,8 +89,16 @@ func patiently[T any](p Place, take func(wait time.Duration) (T, error)) (T, err
 	return v, err
 }
 
-// Compact rewrites the store, which nobody may hold.
-func Compact(ctx context.Context, p Place, progress func(done, of int)) (eventlog.Compacted, error) {
+// Compact rewrites the store, which nobody may hold; a Held that can, lets go of
+// it meanwhile.
+func Compact(ctx context.Context, p Place, progress func(done, of int)) (out eventlog.Compacted, err error) {
+	if h := p.Held; h != nil {
+		err = h.alone(ctx, p, func() (err error) {
+			out, err = Compact(ctx, Place{Dir: h.dir, Wait: p.Wait, Command: p.Command}, progress)
+			return err
+		})
+		return out, err
+	}
 	return patiently(p, func(wait time.Duration) (eventlog.Compacted, error) {
 		return eventlog.Compact(ctx, p.Dir, eventlog.CompactOptions{Wait: wait, Command: p.Command, Progress: progress})
 	})
@@ -101,13 +122,20 @@ func Init(ctx context.Context, p Place) (eventlog.Identity, error) {
 	return eventlog.InitWith(ctx, p.Dir, eventlog.InitOptions{KeyFile: p.KeyFile})
 }
 
-// Reindex rebuilds the index of the store, which nobody may hold.
-func Reindex(ctx context.Context, p Place) (eventlog.Identity, eventlog.Stats, error) {
-	stats, err := eventlog.Reindex(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command, KeyFile: p.KeyFile})
-	if err != nil {
-		return eventlog.Identity{}, stats, err
+// Reindex rebuilds the index of the store, which nobody may hold; a Held that
+// can, lets go of it meanwhile.
+func Reindex(ctx context.Context, p Place) (id eventlog.Identity, stats eventlog.Stats, err error) {
+	if h := p.Held; h != nil {
+		err = h.alone(ctx, p, func() (err error) {
+			id, stats, err = Reindex(ctx, Place{Dir: h.dir, Wait: p.Wait, Command: p.Command, KeyFile: h.o.KeyFile})
+			return err
+		})
+		return id, stats, err
 	}
-	var id eventlog.Identity
+	stats, err = eventlog.Reindex(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command, KeyFile: p.KeyFile})
+	if err != nil {
+		return id, stats, err
+	}
 	err = Read(ctx, p, func(s *eventlog.Store) (err error) {
 		id = s.Identity()
 		stats, err = Stats(s)
@@ -134,6 +162,9 @@ func Stats(s *eventlog.Store) (eventlog.Stats, error) {
 
 // Exists reports whether anything of a store is there.
 func Exists(p Place) bool {
+	if p.Held != nil {
+		return true
+	}
 	_, err := os.Stat(filepath.Join(p.Dir, "IDENTITY"))
 	return err == nil
 }

@@ -45,6 +45,6 @@ All other flags are those of ` + "`childlog delegate`" + `.`),
 	}
 	flags.add(cmd)
 	cmd.Flags().Lookup("fork").Usage = "take ID's conversation up to this seq of its log (default: its head)"
-	from.add(cmd)
+	from.add(a, cmd)
 	return cmd
 }

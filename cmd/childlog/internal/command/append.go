@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ activation is open its --epoch is needed; a superseded one is fenced (exit 4).`)
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := a.stdin
 			if len(args) == 2 && args[1] != "-" {
-				f, err := os.Open(args[1])
+				f, err := a.files.Open(args[1])
 				if err != nil {
 					return withHint(usagef("%v", err), "name a file of JSON lines that exists, or - for stdin")
 				}

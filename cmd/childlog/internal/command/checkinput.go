@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"childlog/cmd/childlog/internal/manifest"
 	"childlog/eventlog"
@@ -18,7 +17,7 @@ func (c *checkRun) calls(ctx context.Context, name string) ([]checked, error) {
 	if c.batch {
 		in := c.stdin
 		if name != "-" {
-			f, err := os.Open(name)
+			f, err := c.files.Open(name)
 			if err != nil {
 				return nil, usagef("%v", err)
 			}

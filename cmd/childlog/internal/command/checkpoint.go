@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ keep both.`),
 				return err
 			}
 			if out != "" && out != "-" {
-				if err := os.WriteFile(out, []byte(v.Note), 0o600); err != nil {
+				if err := a.files.WriteFile(out, []byte(v.Note)); err != nil {
 					return err
 				}
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,14 +81,15 @@ func (c *callerFlags) caller(ctx context.Context, s *eventlog.Store) (replay.Cal
 
 // sandboxFlags describe a sandbox.
 type sandboxFlags struct {
+	a       *app
 	mode    string
 	roots   []string
 	network bool
 	cmd     *cobra.Command
 }
 
-func (f *sandboxFlags) add(cmd *cobra.Command, what string) {
-	f.cmd = cmd
+func (f *sandboxFlags) add(a *app, cmd *cobra.Command, what string) {
+	f.a, f.cmd = a, cmd
 	cmd.Flags().StringVar(&f.mode, "sandbox", "", what+": read-only, workspace-write or danger-full-access")
 	cmd.Flags().StringArrayVar(&f.roots, "writable-root", nil, "with --sandbox workspace-write: a further writable directory (may be repeated)")
 	cmd.Flags().BoolVar(&f.network, "network", false, "with --sandbox: allow the network (default: only under danger-full-access)")
@@ -109,7 +110,7 @@ func (f *sandboxFlags) setting() (*policy.Setting, error) {
 	}
 	s := &policy.Setting{Mode: mode}
 	for _, dir := range f.roots {
-		dir, err := directory(dir)
+		dir, err := f.a.directory(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -123,18 +124,18 @@ func (f *sandboxFlags) setting() (*policy.Setting, error) {
 
 // directory makes a path that the user gave absolute and, as far as it exists,
 // resolves its links: what is recorded is the directory that is meant.
-func directory(path string) (string, error) {
+func (a *app) directory(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	abs, err := filepath.Abs(path)
+	abs, err := a.files.Abs(path)
 	if err != nil {
 		return "", err
 	}
 	for rest := ""; ; {
-		if real, err := filepath.EvalSymlinks(abs); err == nil {
+		if real, err := a.files.EvalSymlinks(abs); err == nil {
 			return filepath.Join(real, rest), nil
-		} else if !errors.Is(err, os.ErrNotExist) {
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("%w: directory %q: %w", eventlog.ErrInvalid, path, err)
 		}
 		if abs == filepath.Dir(abs) {
@@ -146,9 +147,13 @@ func directory(path string) (string, error) {
 
 // defaultFlags name the deployment default in force. Where a flag is absent,
 // the environment counts.
-type defaultFlags struct{ sandbox, approvals string }
+type defaultFlags struct {
+	sandbox, approvals string
+	getenv             func(string) string
+}
 
-func (f *defaultFlags) add(cmd *cobra.Command) {
+func (f *defaultFlags) add(a *app, cmd *cobra.Command) {
+	f.getenv = a.getenv
 	cmd.Flags().StringVar(&f.sandbox, "default-sandbox", "", "the deployment's default sandbox mode in force (default $CHILDLOG_DEFAULT_SANDBOX)")
 	cmd.Flags().StringVar(&f.approvals, "default-approvals", "", "the deployment's default approvals in force (default $CHILDLOG_DEFAULT_APPROVALS)")
 	complete(cmd, "default-sandbox", string(policy.ReadOnly), string(policy.WorkspaceWrite), string(policy.DangerFullAccess))
@@ -159,7 +164,7 @@ func (f *defaultFlags) add(cmd *cobra.Command) {
 func (f *defaultFlags) read() (sandbox *policy.Setting, approvals policy.Approval, err error) {
 	mode, from := f.sandbox, "--default-sandbox"
 	if mode == "" {
-		mode, from = os.Getenv("CHILDLOG_DEFAULT_SANDBOX"), "CHILDLOG_DEFAULT_SANDBOX"
+		mode, from = f.getenv("CHILDLOG_DEFAULT_SANDBOX"), "CHILDLOG_DEFAULT_SANDBOX"
 	}
 	if mode != "" {
 		m, err := policy.ParseMode(mode)
@@ -170,7 +175,7 @@ func (f *defaultFlags) read() (sandbox *policy.Setting, approvals policy.Approva
 	}
 	asked, from := f.approvals, "--default-approvals"
 	if asked == "" {
-		asked, from = os.Getenv("CHILDLOG_DEFAULT_APPROVALS"), "CHILDLOG_DEFAULT_APPROVALS"
+		asked, from = f.getenv("CHILDLOG_DEFAULT_APPROVALS"), "CHILDLOG_DEFAULT_APPROVALS"
 	}
 	if asked != "" {
 		if approvals, err = policy.ParseApproval(asked); err != nil {

@@ -60,12 +60,8 @@ func takesID(cmd *cobra.Command) bool {
 }
 
 func (a *app) sessions(ctx context.Context, typed string) (out []string) {
-	if a.store == "" {
-		dir, err := defaultStore()
-		if err != nil {
-			return nil
-		}
-		a.store = dir
+	if err := a.findStore(); err != nil {
+		return nil
 	}
 	_ = a.read(ctx, func(s *eventlog.Store) error {
 		rows, err := allRows(ctx, s)

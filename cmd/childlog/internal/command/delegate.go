@@ -70,7 +70,7 @@ that seq. Copies never bear policy.`),
 		},
 	}
 	flags.add(cmd)
-	from.add(cmd)
+	from.add(a, cmd)
 	return cmd
 }
 
@@ -81,11 +81,11 @@ type delegator struct {
 	defaults defaultFlags
 }
 
-func (d *delegator) add(cmd *cobra.Command) {
+func (d *delegator) add(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.parent, "parent", "", "the session that delegates (required)")
 	f.Uint64Var(&d.epoch, "epoch", 0, "the parent's activation; refused once another superseded it")
-	d.defaults.add(cmd)
+	d.defaults.add(a, cmd)
 	_ = cmd.MarkFlagRequired("parent") // fails for a flag that does not exist
 }
 

@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
@@ -106,7 +105,7 @@ damaged is not handed on (exit 6), except by html and otel, which say where.`),
 			if file == "" && f.bytes && a.out.Rich() {
 				return usagef("a %s is no text for a terminal; name a file with -o", f.name)
 			}
-			x, err := filter.read(cmd, &f)
+			x, err := filter.read(a, cmd, &f)
 			if err != nil {
 				return err
 			}
@@ -144,7 +143,7 @@ func (a *app) export(ctx context.Context, f exportFormat, x *exportRun, ids []st
 		update, done := a.bar("exporting", "positions")
 		defer done()
 		x.progress = func(at, of uint64) { update(int(at), int(of)) }
-		return writeNew(file, a.stdout, func(w io.Writer) error {
+		return a.writeNew(file, func(w io.Writer) error {
 			sum := sha256.New()
 			if v, err = f.write(ctx, s, x, io.MultiWriter(w, sum)); err == nil {
 				v.SHA256 = hex.EncodeToString(sum.Sum(nil))
@@ -184,7 +183,7 @@ func (a *app) signAll(ctx context.Context) error {
 		_, err := s.Checkpoint(ctx)
 		return err
 	})
-	for _, passed := range []error{eventlog.ErrReadOnly, eventlog.ErrNotFound, eventlog.ErrNoSpace, os.ErrPermission, syscall.EROFS} {
+	for _, passed := range []error{eventlog.ErrReadOnly, eventlog.ErrNotFound, eventlog.ErrNoSpace, fs.ErrPermission, syscall.EROFS} {
 		if errors.Is(err, passed) {
 			a.msg.Println(term.Warn("childlog: warning: "), term.Plain("no checkpoint was made of what is newest: ", err.Error()))
 			return nil
@@ -221,25 +220,25 @@ func selected(ctx context.Context, s *eventlog.Store, ids []string, recursive bo
 
 // writeNew writes a file that must be new, as a whole or not at all; without a
 // name it writes to stdout.
-func writeNew(name string, stdout io.Writer, fn func(io.Writer) error) error {
+func (a *app) writeNew(name string, fn func(io.Writer) error) error {
 	if name == "" {
-		return fn(stdout)
+		return fn(a.stdout)
 	}
-	if _, err := os.Lstat(name); err == nil {
+	f, err := a.files.Create(name)
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%w: %s", eventlog.ErrExists, name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".new-") // mode 0600
-	if err != nil {
+	case err != nil:
 		return usagef("%v", err)
 	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(fn(f), f.Sync(), f.Close()); err != nil {
+	if err := fn(f); err != nil {
+		f.Discard()
 		return err
 	}
-	if err := os.Link(f.Name(), name); errors.Is(err, os.ErrExist) { // a rename would overwrite
+	if err := f.Commit(); errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w: %s", eventlog.ErrExists, name)
 	} else if err != nil {
-		return os.Rename(f.Name(), name) // a file system without links
+		return err
 	}
 	return nil
 }

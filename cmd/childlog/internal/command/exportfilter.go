@@ -1,7 +1,6 @@
 package command
 
 import (
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 }
 
 // read makes the filter that is asked for, or that the format has by itself.
-func (f *filterFlags) read(cmd *cobra.Command, format *exportFormat) (*exportRun, error) {
+func (f *filterFlags) read(a *app, cmd *cobra.Command, format *exportFormat) (*exportRun, error) {
 	on := f.on
 	if format.clean && !cmd.Flags().Changed("redact") {
 		on = true
@@ -36,7 +35,7 @@ func (f *filterFlags) read(cmd *cobra.Command, format *exportFormat) (*exportRun
 	}
 	o := redact.Options{Homes: !format.exact}
 	if f.rules != "" {
-		file, err := os.Open(f.rules)
+		file, err := a.files.Open(f.rules)
 		if err != nil {
 			return nil, usagef("--redact-rules: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/eventlog"
 )
@@ -41,7 +42,7 @@ func TestForest(t *testing.T) {
 	require.Equal(t, []place{{3, 0, false}, {4, 1, false}}, places(forest(rows, uuid.UUID{3})))
 
 	var b bytes.Buffer
-	a := &app{out: term.New(&b, false)}
+	a := &app{out: term.New(&b, term.Console{}, false)}
 	nodes := forest(rows, uuid.Nil)
 	for i := range nodes {
 		nodes[i].err = os.ErrInvalid
@@ -60,6 +61,7 @@ func TestShortIDs(t *testing.T) {
 }
 
 func TestDirectory(t *testing.T) {
+	a := &app{files: files.Local{}}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
@@ -73,11 +75,11 @@ func TestDirectory(t *testing.T) {
 		dir + "/./real//":          filepath.Join(dir, "real"),
 		"/nonesuch/of/all":         "/nonesuch/of/all",
 	} {
-		got, err := directory(in)
+		got, err := a.directory(in)
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)
 	}
-	_, err = directory(filepath.Join(dir, "loop"))
+	_, err = a.directory(filepath.Join(dir, "loop"))
 	require.ErrorIs(t, err, eventlog.ErrInvalid)
 }
 

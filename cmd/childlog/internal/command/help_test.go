@@ -17,7 +17,7 @@ import (
 
 // allCommands lists the commands and those below them.
 func allCommands() []*cobra.Command {
-	a := &app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
+	a := &app{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, getenv: func(string) string { return "" }}
 	var all []*cobra.Command
 	for _, cmd := range a.root().Commands() {
 		all = append(append(all, cmd), cmd.Commands()...)

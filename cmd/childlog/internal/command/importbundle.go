@@ -53,7 +53,7 @@ func (a *app) importOwn(ctx context.Context, files []string, o importer.Options,
 		open = a.read
 	}
 	for _, name := range files {
-		f, err := os.Open(name)
+		f, err := a.files.Open(name)
 		if err != nil {
 			return withHint(fmt.Errorf("%w: %v", eventlog.ErrNotFound, err), "name a file that `childlog export` wrote")
 		}

@@ -90,7 +90,7 @@ closed ones and evidence; they are listed with the reason.`),
 			})
 		},
 	}
-	sandbox.add(cmd, "a ceiling of the sandbox")
+	sandbox.add(a, cmd, "a ceiling of the sandbox")
 	f := cmd.Flags()
 	f.Lookup("writable-root").Usage = "with --sandbox workspace-write: a directory that stays writable, instead of the workspace (may be repeated)"
 	f.StringVar(&ceiling, "ceiling", "", "a ceiling of the authority, a JSON document: a file, or - for stdin")

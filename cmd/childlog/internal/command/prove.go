@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -53,7 +52,7 @@ The file is a C2SP tlog-proof. It goes to stdout, or to the file of -o.`),
 			err := a.read(cmd.Context(), func(s *eventlog.Store) (err error) {
 				if consistency {
 					v.Kind = "consistency"
-					file, err = proveConsistency(cmd.Context(), s, args)
+					file, err = a.proveConsistency(cmd.Context(), s, args)
 					return err
 				}
 				id, err := resolve(cmd.Context(), s, args[0])
@@ -78,7 +77,7 @@ The file is a C2SP tlog-proof. It goes to stdout, or to the file of -o.`),
 				return err
 			}
 			if out != "" && out != "-" {
-				if err := os.WriteFile(out, file, 0o600); err != nil {
+				if err := a.files.WriteFile(out, file); err != nil {
 					return err
 				}
 				v.File = &out
@@ -103,14 +102,14 @@ The file is a C2SP tlog-proof. It goes to stdout, or to the file of -o.`),
 	return cmd
 }
 
-func proveConsistency(ctx context.Context, s *eventlog.Store, files []string) ([]byte, error) {
-	old, err := readCheckpointFile(files[0])
+func (a *app) proveConsistency(ctx context.Context, s *eventlog.Store, files []string) ([]byte, error) {
+	old, err := a.readCheckpointFile(files[0])
 	if err != nil {
 		return nil, err
 	}
 	is, ok := s.Signed()
 	if len(files) == 2 {
-		if is, err = readCheckpointFile(files[1]); err != nil {
+		if is, err = a.readCheckpointFile(files[1]); err != nil {
 			return nil, err
 		}
 	} else if !ok {
@@ -124,8 +123,8 @@ func proveConsistency(ctx context.Context, s *eventlog.Store, files []string) ([
 }
 
 // readCheckpointFile reads a checkpoint that was kept elsewhere.
-func readCheckpointFile(path string) (eventlog.Checkpoint, error) {
-	text, err := os.ReadFile(path)
+func (a *app) readCheckpointFile(path string) (eventlog.Checkpoint, error) {
+	text, err := a.readFile(path)
 	if err != nil {
 		return eventlog.Checkpoint{}, asUsage(err)
 	}

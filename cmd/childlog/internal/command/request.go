@@ -49,7 +49,7 @@ func (c *childFlags) add(cmd *cobra.Command) {
 
 // childRequest reads flags and document into one request.
 func (a *app) childRequest(cmd *cobra.Command, c *childFlags) (materialize.Request, error) {
-	r, err := c.fromFlags()
+	r, err := c.fromFlags(a)
 	if err != nil || c.request == "" {
 		return r, err
 	}
@@ -62,13 +62,13 @@ func (a *app) childRequest(cmd *cobra.Command, c *childFlags) (materialize.Reque
 		return r, withHint(fmt.Errorf("--request: %w", err), "nothing was made; `childlog schema request` describes the document")
 	}
 	c.doc = *m
-	if err := c.merge(cmd, &r); err != nil {
+	if err := c.merge(a, cmd, &r); err != nil {
 		return r, err
 	}
 	return r, nil
 }
 
-func (c *childFlags) fromFlags() (r materialize.Request, err error) {
+func (c *childFlags) fromFlags(a *app) (r materialize.Request, err error) {
 	r = materialize.Request{Key: c.key, Label: c.label, Prompt: c.prompt, Mode: c.mode, Fork: c.fork, ToolCall: c.toolCall}
 	if r.ID, err = parseID("--id", c.id); err != nil {
 		return r, err
@@ -76,7 +76,7 @@ func (c *childFlags) fromFlags() (r materialize.Request, err error) {
 	if err := oneOf("--mode", c.mode, eventlog.ModeOneShot, eventlog.ModeContinuable); err != nil {
 		return r, err
 	}
-	if r.Workspace, err = directory(c.cwd); err != nil {
+	if r.Workspace, err = a.directory(c.cwd); err != nil {
 		return r, err
 	}
 	if c.outOfProcess && c.provider == "" {
@@ -102,7 +102,7 @@ func (c *childFlags) fromFlags() (r materialize.Request, err error) {
 
 // merge adds what the document states. A flag that says the same is refused:
 // which of the two would count is not for us to guess.
-func (c *childFlags) merge(cmd *cobra.Command, r *materialize.Request) error {
+func (c *childFlags) merge(a *app, cmd *cobra.Command, r *materialize.Request) error {
 	m := &c.doc
 	for _, k := range []struct {
 		flag, key string
@@ -152,7 +152,7 @@ func (c *childFlags) merge(cmd *cobra.Command, r *materialize.Request) error {
 	case !filepath.IsAbs(m.Workspace): // absolute elsewhere: a Windows path
 		r.Workspace = m.Workspace
 	default:
-		dir, err := directory(m.Workspace)
+		dir, err := a.directory(m.Workspace)
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ unless marked ignorable, refuses the resume.`),
 	f.StringVar(&role, "role", "", "the role to resume it in; another than the recorded one is refused: re-delegate")
 	completeRole(cmd)
 	f.StringSliceVar(&known, "know", nil, "types of open families that the harness knows (default: it takes any)")
-	defaults.add(cmd)
+	defaults.add(a, cmd)
 	return cmd
 }
 

@@ -85,7 +85,7 @@ Its policy is a claim that nobody checked, and is marked so.`),
 					return usagef("--external: got %q, want SYSTEM:ID", external)
 				}
 			}
-			if r.Workspace, err = directory(cwd); err != nil {
+			if r.Workspace, err = a.directory(cwd); err != nil {
 				return err
 			}
 			if r.Profile, err = a.profile(cmd.Context(), profile); err != nil {
@@ -107,10 +107,10 @@ Its policy is a claim that nobody checked, and is marked so.`),
 			})
 		},
 	}
-	sandbox.add(cmd, "an explicit sandbox")
+	sandbox.add(a, cmd, "an explicit sandbox")
 	f := cmd.Flags()
 	f.StringVar(&approvals, "approvals", "", "explicit approvals: ask, or never (never ask, always reject)")
-	defaults.add(cmd)
+	defaults.add(a, cmd)
 	f.StringVar(&label, "label", "", "a name for people")
 	f.StringVar(&external, "external", "", "another system's id of this session, as SYSTEM:ID; both name it from then on")
 	f.StringVar(&cwd, "cwd", "", "the workspace directory")

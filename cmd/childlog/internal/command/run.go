@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/files"
+	"childlog/cmd/childlog/internal/forward"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -24,9 +26,12 @@ import (
 // app is one run of the command: its streams and the global flags. Data goes
 // to stdout, everything that is about the run to stderr.
 type app struct {
+	env            Env
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	out, msg       *term.Writer // stdout and stderr for people
+	getenv         func(string) string
+	files          files.Files
 
 	store   string
 	json    bool
@@ -45,10 +50,25 @@ func Main() int {
 	return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
-// Run executes one command line and returns its exit code (package failure). It
-// reads the environment and, where a command says so, stdin.
+// Env is what a run of a command has of whoever asked for it, and the store that
+// this process holds, if it holds one.
+type Env struct {
+	forward.Env
+	Held *access.Held // nil: a command opens the store that it needs
+}
+
+// Run executes one command line for this process and returns its exit code
+// (package failure). It reads the environment and, where a command says so,
+// stdin.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	return RunIn(ctx, Env{Env: forward.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr, Out: term.ConsoleOf(stdout), Err: term.ConsoleOf(stderr),
+		Getenv: os.Getenv, Files: files.Local{}}}, args)
+}
+
+// RunIn executes one command line for whoever env is of, and returns its exit
+// code. It opens no file by itself but the store, and not that if it is held.
+func RunIn(ctx context.Context, env Env, args []string) int {
+	a := &app{env: env, stdin: env.Stdin, stdout: env.Stdout, stderr: env.Stderr, getenv: env.Getenv, files: env.Files}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -202,21 +222,14 @@ not sandbox anything, and it authenticates nobody.`,
 	p.StringVar(&a.store, "store", "", "directory of the store (default $CHILDLOG_STORE, else the XDG data directory)")
 	p.BoolVar(&a.json, "json", false, "print JSON: one object, or one object a line for lists")
 	p.BoolVar(&a.noColor, "no-color", false, "print without colour (also NO_COLOR and TERM=dumb)")
-	p.StringVar(&a.keyFile, "key-file", os.Getenv("CHILDLOG_KEY_FILE"), "the store's signing key, if it is kept outside of it (default $CHILDLOG_KEY_FILE)")
+	p.StringVar(&a.keyFile, "key-file", a.getenv("CHILDLOG_KEY_FILE"), "the store's signing key, if it is kept outside of it (default $CHILDLOG_KEY_FILE)")
 	p.DurationVar(&a.wait, "wait", 0, "how long to wait for a store that another process holds, such as 5s")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.style()
 		if a.wait < 0 {
 			return usagef("--wait: want 0 or more, got %s", a.wait)
 		}
-		if a.store == "" {
-			dir, err := defaultStore()
-			if err != nil {
-				return err
-			}
-			a.store = dir
-		}
-		return nil
+		return a.findStore()
 	}
 	used := map[string]bool{}
 	cmds := a.commands()
@@ -247,27 +260,38 @@ func (a *app) runs(cmd *cobra.Command) *cobra.Command {
 
 // style prepares the writers for people once the flags are known.
 func (a *app) style() {
-	a.out = term.New(a.stdout, a.noColor)
-	a.msg = term.New(a.stderr, a.noColor)
+	out, msg := a.env.Out, a.env.Err
+	if a.getenv("TERM") == "dumb" {
+		out, msg = term.Console{}, term.Console{}
+	}
+	plain := a.noColor || a.getenv("NO_COLOR") != ""
+	a.out = term.New(a.stdout, out, plain)
+	a.msg = term.New(a.stderr, msg, plain)
 }
 
-// defaultStore is where the store is if nobody says.
-func defaultStore() (string, error) {
-	if dir := os.Getenv("CHILDLOG_STORE"); dir != "" {
-		return dir, nil
+// findStore fills in where the store is if nobody says.
+func (a *app) findStore() error {
+	if a.store == "" {
+		a.store = a.getenv("CHILDLOG_STORE")
 	}
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "childlog"), nil
+	if dir := a.getenv("XDG_DATA_HOME"); a.store == "" && filepath.IsAbs(dir) {
+		a.store = filepath.Join(dir, "childlog")
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", usagef("no place for a store: give --store or set CHILDLOG_STORE")
+	if home := a.getenv("HOME"); a.store == "" && home != "" {
+		a.store = filepath.Join(home, ".local", "share", "childlog")
 	}
-	return filepath.Join(home, ".local", "share", "childlog"), nil
+	if a.store == "" && a.env.Held == nil {
+		return usagef("no place for a store: give --store or set CHILDLOG_STORE")
+	}
+	return nil
 }
 
 func (a *app) place() access.Place {
-	return access.Place{Dir: a.store, Wait: a.wait, Command: a.running, KeyFile: a.keyFile}
+	p := access.Place{Dir: a.store, Wait: a.wait, Command: a.running, KeyFile: a.keyFile}
+	if a.env.Held != nil {
+		p = access.Shared(a.env.Held, a.env.Store, p)
+	}
+	return p
 }
 
 // read runs fn on the store, opened so that nothing can be written.

@@ -66,7 +66,7 @@ A parent's switch never reaches children that exist. To lower them, narrow.`),
 			})
 		},
 	}
-	sandbox.add(cmd, "the new sandbox")
+	sandbox.add(a, cmd, "the new sandbox")
 	cmd.Flags().StringVar(&approvals, "approvals", "", "ask, or never (never ask, always reject)")
 	cmd.Flags().Uint64Var(&epoch, "epoch", 0, "switch as the activation of this epoch (default: as an operator)")
 	complete(cmd, "approvals", string(policy.Never), string(policy.Ask))

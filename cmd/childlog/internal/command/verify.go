@@ -72,7 +72,7 @@ takes --key and one --checkpoint.`),
 			err := a.read(ctx, func(s *eventlog.Store) (err error) {
 				opened = true
 				o := eventlog.CheckOptions{}
-				if o.Against, err = against.read(); err != nil {
+				if o.Against, err = against.read(a); err != nil {
 					return err
 				}
 				if len(args) == 1 {

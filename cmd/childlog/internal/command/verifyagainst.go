@@ -29,14 +29,14 @@ func (f *againstFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.anchors, "anchor", nil, `the head of a session that was kept elsewhere, "SESSION SEQ HASH" (may be repeated)`)
 }
 
-func (f *againstFlags) read() (against eventlog.Against, err error) {
+func (f *againstFlags) read(a *app) (against eventlog.Against, err error) {
 	if f.key != "" {
-		if against.Key, err = verifierKey(f.key); err != nil {
+		if against.Key, err = a.verifierKey(f.key); err != nil {
 			return against, err
 		}
 	}
 	for _, path := range f.checkpoints {
-		c, err := readCheckpointFile(path)
+		c, err := a.readCheckpointFile(path)
 		if err != nil {
 			return against, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"childlog/cmd/childlog/internal/bundle"
@@ -18,7 +17,7 @@ func (a *app) verifyBundle(ctx context.Context, file string, f *againstFlags) er
 	if len(f.checkpoints) > 1 || len(f.anchors) > 0 {
 		return usagef("--bundle takes --key and one --checkpoint")
 	}
-	against, err := f.read()
+	against, err := f.read(a)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (a *app) openBundle(file string) (io.Reader, func(), error) {
 	if file == "-" {
 		return a.stdin, func() {}, nil
 	}
-	f, err := os.Open(file)
+	f, err := a.files.Open(file)
 	if err != nil {
 		return nil, nil, withHint(fmt.Errorf("%w: %v", eventlog.ErrNotFound, err), "name a file that `childlog export` wrote")
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	signednote "golang.org/x/mod/sumdb/note"
@@ -35,11 +34,11 @@ code 6; a file that can't be read as a proof is invalid input, exit code 2.`),
 			if key == "" {
 				return usagef("--key: whose signature? give the key that was printed when the store was made")
 			}
-			verifier, err := verifierKey(key)
+			verifier, err := a.verifierKey(key)
 			if err != nil {
 				return err
 			}
-			file, err := os.ReadFile(args[0])
+			file, err := a.readFile(args[0])
 			if err != nil {
 				return asUsage(err)
 			}
@@ -62,12 +61,12 @@ code 6; a file that can't be read as a proof is invalid input, exit code 2.`),
 }
 
 // verifierKey reads a key, or the file that holds it.
-func verifierKey(text string) (signednote.Verifier, error) {
+func (a *app) verifierKey(text string) (signednote.Verifier, error) {
 	key, err := eventlog.ParseVerifierKey(text)
 	if err == nil {
 		return key, nil
 	}
-	b, fileErr := os.ReadFile(text)
+	b, fileErr := a.readFile(text)
 	if fileErr != nil {
 		return nil, asUsage(fmt.Errorf("--key: %w", err))
 	}
@@ -108,7 +107,7 @@ func (a *app) proven(p *eventlog.Proof, key signednote.Verifier, contentFile str
 		v.Content = "proven"
 	}
 	if contentFile != "" {
-		b, err := os.ReadFile(contentFile)
+		b, err := a.readFile(contentFile)
 		if err != nil {
 			return asUsage(err)
 		}

@@ -195,7 +195,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestWriteErrorSticks(t *testing.T) {
-	w := New(broken{}, false)
+	w := New(broken{}, Console{}, false)
 	require.False(t, w.Rich(), "only a terminal is one")
 	w.Println(Plain("x"))
 	require.ErrorIs(t, w.Err(), io.ErrClosedPipe)

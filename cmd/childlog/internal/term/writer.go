@@ -17,19 +17,37 @@ type Writer struct {
 	err   error
 }
 
-// New makes a writer. Colour needs a terminal, no noColor, no NO_COLOR, and a
-// TERM other than dumb.
-func New(w io.Writer, noColor bool) *Writer {
-	out := &Writer{w: w}
+// Console is what is known of where an output ends. The zero value is a file or
+// a pipe.
+type Console struct {
+	Terminal bool
+	Width    int // columns; 0: unknown
+}
+
+// ConsoleOf looks at an output of this process.
+func ConsoleOf(w io.Writer) Console {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" || !xterm.IsTerminal(int(f.Fd())) {
+	if !ok || !xterm.IsTerminal(int(f.Fd())) {
+		return Console{}
+	}
+	c := Console{Terminal: true}
+	if width, _, err := xterm.GetSize(int(f.Fd())); err == nil && width > 0 {
+		c.Width = width
+	}
+	return c
+}
+
+// New makes a writer to an output that ends at c, which may be another
+// process's. What c's environment says about colour is for the caller to know.
+func New(w io.Writer, c Console, noColor bool) *Writer {
+	out := &Writer{w: w}
+	if !c.Terminal {
 		return out
 	}
-	out.rich, out.width = true, 80
-	if width, _, err := xterm.GetSize(int(f.Fd())); err == nil && width > 0 {
-		out.width = width
+	out.rich, out.width, out.color = true, 80, !noColor
+	if c.Width > 0 {
+		out.width = c.Width
 	}
-	out.color = !noColor && os.Getenv("NO_COLOR") == ""
 	return out
 }
 

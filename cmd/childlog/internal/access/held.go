@@ -1,0 +1,124 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"childlog/eventlog"
+)
+
+// HoldOptions say how a store is held.
+type HoldOptions struct {
+	Command string // named to who needs the store alone and can't have it
+	KeyFile string // the signing key that it was opened with, if not its own
+
+	// Reopen opens the store again after it was closed for what needs it alone.
+	// With it the Held owns the store: nobody else may use or close it. Without,
+	// the store stays the caller's, and what needs it alone is refused.
+	Reopen func(context.Context) (*eventlog.Store, error)
+}
+
+// Held is a store that this process holds, and on which several commands and
+// requests work at the same time. All methods may be called concurrently.
+type Held struct {
+	dir   string
+	o     HoldOptions
+	since time.Time
+	users *semaphore.Weighted
+	s     *eventlog.Store // nil: closed, and not opened again. Guarded by users
+	err   error           // why
+}
+
+// everybody is the weight of who needs the store alone.
+const everybody = 1 << 30
+
+// patience is how long who needs the store alone waits at least for those who
+// are at work: they are commands, which come and go.
+const patience = 10 * time.Second
+
+// Hold shares an open store.
+func Hold(s *eventlog.Store, o HoldOptions) *Held {
+	return &Held{dir: s.Dir(), o: o, since: time.Now(), users: semaphore.NewWeighted(everybody), s: s}
+}
+
+// Dir is the store's absolute path.
+func (h *Held) Dir() string { return h.dir }
+
+// Use runs fn on the store, beside others. fn must not call Use, and must not
+// keep the store: afterwards it may be closed and opened anew. Errors: those of
+// fn; the end of ctx; eventlog.ErrStoreClosed.
+func (h *Held) Use(ctx context.Context, fn func(*eventlog.Store) error) error {
+	if err := h.users.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer h.users.Release(1)
+	if h.s == nil {
+		return h.gone()
+	}
+	return fn(h.s)
+}
+
+// alone runs fn while this process does not hold the store and nobody uses it.
+// Who is at work is waited for, who comes meanwhile waits behind it. Errors:
+// eventlog.ErrLocked; those of fn; that the store could not be opened again,
+// which ends the Held.
+func (h *Held) alone(ctx context.Context, p Place, fn func() error) error {
+	if h.o.Reopen == nil {
+		return h.locked(0)
+	}
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, max(p.Wait, patience))
+	defer cancel()
+	if err := h.users.Acquire(bounded, everybody); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return h.locked(time.Since(start))
+	}
+	defer h.users.Release(everybody)
+	if h.s == nil {
+		return h.gone()
+	}
+	if err := h.s.Close(); err != nil {
+		h.s, h.err = nil, err
+		return h.gone()
+	}
+	err := fn()
+	h.s, h.err = h.o.Reopen(context.WithoutCancel(ctx)) // whoever asked may be gone, the others are not
+	if h.err != nil {
+		h.s = nil
+		return errors.Join(err, h.gone())
+	}
+	return err
+}
+
+func (h *Held) gone() error {
+	if h.err != nil {
+		return fmt.Errorf("%w: %s: %w", eventlog.ErrStoreClosed, h.dir, h.err)
+	}
+	return fmt.Errorf("%w: %s", eventlog.ErrStoreClosed, h.dir)
+}
+
+func (h *Held) locked(waited time.Duration) error {
+	return &eventlog.LockedError{Path: h.dir, PID: os.Getpid(), Command: h.o.Command, Since: h.since, Waited: waited}
+}
+
+// Close ends the sharing: it waits until nobody uses the store, or ctx ends, and
+// closes the store if it is the Held's. Closing twice is one close.
+func (h *Held) Close(ctx context.Context) error {
+	if err := h.users.Acquire(ctx, everybody); err != nil {
+		return err
+	}
+	defer h.users.Release(everybody)
+	s := h.s
+	h.s = nil
+	if s == nil || h.o.Reopen == nil {
+		return nil
+	}
+	return s.Close()
+}

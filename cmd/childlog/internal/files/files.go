@@ -1,0 +1,93 @@
+package files
+
+import (
+	"io/fs"
+	"os"
+	"path"
+)
+
+// Files are the files of whoever asked for a command. Names are as the caller
+// wrote them. Errors are those of package os, and errors.Is finds fs.ErrNotExist
+// and the like in them. The methods may be called concurrently.
+type Files interface {
+	// Open opens a file for reading. It may be a pipe, and then waits for who
+	// writes into it.
+	Open(name string) (*os.File, error)
+	Stat(name string) (fs.FileInfo, error)
+	Lstat(name string) (fs.FileInfo, error)
+	// ReadDir lists a directory by name.
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// EvalSymlinks is filepath.EvalSymlinks, Abs is filepath.Abs.
+	EvalSymlinks(name string) (string, error)
+	Abs(name string) (string, error)
+	// WriteFile writes a file with mode 0600, over one that is there.
+	WriteFile(name string, data []byte) error
+	// Create begins a file that must be new. Errors: fs.ErrExist.
+	Create(name string) (*Draft, error)
+	// Parent opens the directory that a new directory is to be made in, and
+	// makes it, with mode 0700, if it is not there.
+	Parent(name string) (*Parent, error)
+}
+
+// Draft is a file in the making: it gets its name once it is whole, or never.
+type Draft struct {
+	*os.File
+	publish func() error
+	discard func()
+}
+
+// NewDraft makes a draft of an open file. publish gives it its name, discard
+// takes it away; one of the two is called, once, after the file was closed.
+func NewDraft(f *os.File, publish func() error, discard func()) *Draft {
+	return &Draft{f, publish, discard}
+}
+
+// Commit makes the file durable and gives it its name. Errors: fs.ErrExist,
+// if the name was taken meanwhile.
+func (d *Draft) Commit() error {
+	err := d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		d.discard()
+		return err
+	}
+	return d.publish()
+}
+
+// Discard takes the draft away.
+func (d *Draft) Discard() {
+	d.Close() // nothing of it is kept
+	d.discard()
+}
+
+// Parent is a directory in which a new one is made.
+type Parent struct {
+	Dir  *os.File // the directory; whoever got the Parent closes it
+	Name string   // of the new one, within it
+	Path string   // of the new one, absolute, as its caller names it
+}
+
+// Same reports whether both describe one file.
+func Same(a, b fs.FileInfo) bool {
+	if os.SameFile(a, b) {
+		return true
+	}
+	x, ok := a.(*Info)
+	y, also := b.(*Info)
+	return ok && also && x.Device == y.Device && x.Inode == y.Inode
+}
+
+// Walk is filepath.WalkDir on f: links are not followed, and a directory's
+// entries come in the order of their names.
+func Walk(f Files, root string, fn fs.WalkDirFunc) error {
+	return fs.WalkDir(tree{f}, path.Clean(root), fn)
+}
+
+// tree makes Files an fs.FS that takes any name, for fs.WalkDir.
+type tree struct{ f Files }
+
+func (t tree) Open(name string) (fs.File, error)          { return t.f.Open(name) }
+func (t tree) Stat(name string) (fs.FileInfo, error)      { return t.f.Lstat(name) }
+func (t tree) ReadDir(name string) ([]fs.DirEntry, error) { return t.f.ReadDir(name) }
