@@ -26,6 +26,21 @@ func (t Tools) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return json.MarshalEncode(enc, t.List())
 }
 
+// UnmarshalJSONFrom reads what MarshalJSONTo writes.
+func (t *Tools) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if dec.PeekKind() == 'n' {
+		t.Tools = policy.ToolsNull()
+		_, err := dec.ReadToken()
+		return err
+	}
+	var names []string
+	err := json.UnmarshalDecode(dec, &names)
+	if err == nil {
+		t.Tools, err = policy.ToolsList(names...)
+	}
+	return err
+}
+
 // Permissions are what a profile permits beyond reading.
 type Permissions struct {
 	Write   bool `json:"write"`

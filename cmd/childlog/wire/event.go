@@ -8,9 +8,9 @@ import (
 	"childlog/eventlog"
 )
 
-// Event is one event of a log. At most one of the contents is there, by media;
-// a json content is not a field, since its bytes are printed exactly as they
-// were given (see [Event.Line]).
+// Event is one event of a log. At most one of the contents is there, by media.
+// The bytes of a json content are printed exactly as they were given (see
+// [Event.Line] and [Body]).
 type Event struct {
 	Seq           uint64         `json:"seq"`
 	ID            string         `json:"id"`
@@ -31,8 +31,7 @@ type Event struct {
 	Redacted      *Redaction     `json:"redacted,omitzero"`
 	ContentText   *string        `json:"content_text,omitzero"`
 	ContentBase64 *string        `json:"content_base64,omitzero"`
-
-	content []byte // of media json
+	Content       Exact          `json:"content,omitzero"`
 }
 
 // EventOf converts an event, with its content if it was read. Facts that do
@@ -57,7 +56,7 @@ func EventOf(ev *eventlog.Event) Event {
 		e.ContentError = ev.ContentErr.Error()
 	case ev.Content == nil:
 	case ev.Media == eventlog.MediaJSON:
-		e.content = ev.Content
+		e.Content = ev.Content
 	case ev.Media == eventlog.MediaText:
 		s := string(ev.Content)
 		e.ContentText = &s
@@ -72,13 +71,15 @@ func EventOf(ev *eventlog.Event) Event {
 // byte for byte; only line breaks between its tokens become blanks, and there
 // are none elsewhere in JSON.
 func (e *Event) Line() ([]byte, error) {
-	b, err := Line(e)
-	if err != nil || e.content == nil {
+	plain := *e
+	plain.Content = nil
+	b, err := Line(&plain)
+	if err != nil || e.Content == nil {
 		return b, err
 	}
 	b = append(b[:len(b)-len("}\n")], `,"content":`...)
 	at := len(b)
-	b = append(b, e.content...)
+	b = append(b, e.Content...)
 	for i := at; i < len(b); i++ {
 		if b[i] == '\n' || b[i] == '\r' {
 			b[i] = ' '
@@ -90,4 +91,11 @@ func (e *Event) Line() ([]byte, error) {
 // Hole is a range of seqs that can't be read.
 type Hole struct {
 	Hole Damage `json:"hole"`
+}
+
+// Followed is an event as a follower gets it. Cursor is where to go on.
+type Followed struct {
+	Cursor  string `json:"cursor"`
+	Session string `json:"session"`
+	Event   Event  `json:"event"`
 }
