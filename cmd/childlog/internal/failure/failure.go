@@ -174,3 +174,16 @@ func Sentinel(code string) error {
 	}
 	return nil
 }
+
+// ExitOf is the exit code of errors with a code; [ExitOther] if no row has it.
+func ExitOf(code string) int {
+	if code == "usage" {
+		return ExitUsage
+	}
+	for _, row := range failures {
+		if row.Code == code {
+			return row.Exit
+		}
+	}
+	return ExitOther
+}

@@ -1,0 +1,93 @@
+package harness
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"childlog/cmd/childlog/internal/strict"
+	"childlog/cmd/childlog/wire"
+	"childlog/eventlog"
+)
+
+// MaxRequest bounds the JSON of a request, bytes: any batch that a store takes
+// fits, in base64 or with escapes.
+const MaxRequest = 2*eventlog.MaxBatchContent + 1<<20
+
+// Encode renders a request or an answer as JSON: the same bytes for the same
+// value, with contents and arguments byte for byte.
+func Encode(v any) ([]byte, error) { return wire.Body(v) }
+
+// Decode reads the JSON of a request strictly: duplicate, unknown and
+// differently cased keys and wrong types are refused with the path of the place
+// (ErrInvalid), as the command does with the same documents. A null stands for a
+// key that is missing, except inside of documents, which say themselves what it
+// is.
+func Decode[Q any](body []byte) (Q, error) {
+	var q Q
+	if len(body) > MaxRequest {
+		return q, &eventlog.TooLargeError{What: "request in bytes", Limit: MaxRequest, Size: uint64(len(body))}
+	}
+	// A content may hold half characters, which no other value may; the events
+	// of a batch are checked one by one as they are read.
+	_, batch := any(q).(AppendRequest)
+	v, err := strict.Document(body)
+	if err == nil && batch {
+		err = v.Members(func(string, strict.Value) error { return nil })
+	} else if err == nil {
+		if v, err = strict.Parse(body, MaxRequest); err == nil {
+			err = v.Want('{')
+		}
+	}
+	if err != nil {
+		return q, err
+	}
+	err = json.Unmarshal(body, &q, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(batch), jsontext.AllowDuplicateNames(batch))
+	if err != nil {
+		return *new(Q), placed(err)
+	}
+	return q, nil
+}
+
+// placed puts a decoder's error into the form that all input errors have.
+func placed(err error) error {
+	se := (*json.SemanticError)(nil)
+	if large := (*eventlog.TooLargeError)(nil); errors.As(err, &large) {
+		return large
+	} else if !errors.As(err, &se) {
+		return err
+	}
+	out := &strict.Error{Offset: se.ByteOffset, Path: string(se.JSONPointer), Err: se.Err}
+	inner := (*strict.Error)(nil)
+	switch {
+	case errors.As(se.Err, &inner):
+		out.Offset, out.Path, out.Reason, out.Err = out.Offset+inner.Offset, out.Path+inner.Path, inner.Reason, inner.Err
+	case errors.Is(se.Err, json.ErrUnknownName):
+		out.Reason, out.Err = "unknown key", nil
+	case errors.Is(se.Err, eventlog.ErrInvalid):
+		out.Reason = strings.TrimPrefix(se.Err.Error(), eventlog.ErrInvalid.Error()+": ")
+	default:
+		out.Reason, out.Err = "want "+kindOf(se), nil
+	}
+	return out
+}
+
+// kindOf names what a decoder wanted.
+func kindOf(se *json.SemanticError) string {
+	if se.GoType == nil {
+		return "another value"
+	}
+	switch k := se.GoType.Kind().String(); {
+	case k == "bool":
+		return "true or false, got " + strict.KindName(se.JSONKind)
+	case k == "string":
+		return "a string, got " + strict.KindName(se.JSONKind)
+	case k == "slice":
+		return "an array, got " + strict.KindName(se.JSONKind)
+	case strings.HasPrefix(k, "int"), strings.HasPrefix(k, "uint"):
+		return "a whole number in range, got " + strict.KindName(se.JSONKind)
+	}
+	return "an object, got " + strict.KindName(se.JSONKind)
+}
