@@ -41,3 +41,9 @@ type Unread struct {
 	Session string `json:"session"`
 	wire.Damage
 }
+
+// Head is where a log or the store ends now: a follow after this cursor yields
+// what comes from here on.
+type Head struct {
+	Cursor string `json:"cursor"`
+}

@@ -104,6 +104,8 @@ type Harness interface {
 	Log(ctx context.Context, r LogRequest) (LogPage, error)
 	// Search finds events in all logs, or in those that are picked.
 	Search(ctx context.Context, r SearchRequest) (Found, error)
+	// Head is where to begin a follow of what is new.
+	Head(ctx context.Context, r HeadRequest) (Head, error)
 	// Follow yields the events of a session, or of the whole store, in order,
 	// and then each new one once it is durable, until ctx ends or the caller
 	// stops. The last pair of a follow that failed holds the error; one that was

@@ -59,6 +59,7 @@ func (TreeRequest) Level() Level         { return Reads }
 func (LogRequest) Level() Level          { return Reads }
 func (SearchRequest) Level() Level       { return Reads }
 func (FollowRequest) Level() Level       { return Reads }
+func (HeadRequest) Level() Level         { return Reads }
 func (StatsRequest) Level() Level        { return Reads }
 func (ResumeRequest) Level() Level       { return Reads } // whoever it is for, it appends nothing
 

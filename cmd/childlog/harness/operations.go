@@ -42,7 +42,7 @@ type Route struct {
 func (o Operation[Q, A]) Route() Route { return Route{o.Name, o.Path(), o.Short, o.Writes} }
 
 // The operations. A service registers each of them; the client calls them.
-// [Follow] has no operation, see [FollowPath].
+// Follow has no operation, see [FollowPath].
 var (
 	OpRoot      = Operation[RootRequest, wire.Created]{"root", true, "Begin a session that nobody delegated", Harness.Root}
 	OpDelegate  = Operation[DelegateRequest, wire.Delegated]{"delegate", true, "Capture a parent's policy and make a child from it", Harness.Delegate}
@@ -74,6 +74,7 @@ var (
 	OpTree     = Operation[TreeRequest, Items[wire.Node]]{"tree", false, "Show who delegated to whom", Harness.Tree}
 	OpLog      = Operation[LogRequest, LogPage]{"log", false, "Read a page of a session's events", Harness.Log}
 	OpSearch   = Operation[SearchRequest, Found]{"search", false, "Find events in the logs", Harness.Search}
+	OpHead     = Operation[HeadRequest, Head]{"head", false, "Say where to begin following what is new", Harness.Head}
 	OpRules    = Operation[NoRequest, wire.Rules]{"rules", false, "Show the operator rules of the store", Harness.Rules}
 	OpSetRules = Operation[SetRulesRequest, wire.RulesSet]{"set_rules", true, "Replace the operator rules of the store", Harness.SetRules}
 	OpStats    = Operation[StatsRequest, wire.StoreStats]{"stats", false, "Count sessions, events and bytes", Harness.Stats}
@@ -86,6 +87,6 @@ func Routes() []Route {
 		OpInbox.Route(), OpClaim.Route(), OpActivate.Route(), OpEnd.Route(), OpSettle.Route(), OpClose.Route(), OpNotices.Route(),
 		OpConsume.Route(), OpPolicy.Route(), OpResume.Route(), OpCheck.Route(), OpExplainField.Route(), OpExplainAll.Route(),
 		OpExplainCall.Route(), OpExplainEvent.Route(), OpDiff.Route(), OpShow.Route(), OpList.Route(), OpTree.Route(), OpLog.Route(),
-		OpSearch.Route(), OpRules.Route(), OpSetRules.Route(), OpStats.Route(),
+		OpSearch.Route(), OpHead.Route(), OpRules.Route(), OpSetRules.Route(), OpStats.Route(),
 	}
 }

@@ -110,13 +110,15 @@ type SearchRequest struct {
 // FollowRequest says which events to follow.
 type FollowRequest struct {
 	Session   string   `json:"session,omitzero"`    // "": the whole store, in the order of its commits
-	After     string   `json:"after,omitzero"`      // the cursor of the last event that was handled; "": from the first event on, [FromNow]: only new ones
+	After     string   `json:"after,omitzero"`      // the cursor of the last event that was handled; "": from the first one on
 	Types     []string `json:"types,omitzero"`      // only these, as of [EventFilter]
 	NoContent bool     `json:"no_content,omitzero"` // leave the contents out
 }
 
-// FromNow as the cursor of a follow skips what is there already.
-const FromNow = "now"
+// HeadRequest asks where a log ends, or with "" the store.
+type HeadRequest struct {
+	Session string `json:"session,omitzero"`
+}
 
 // StatsRequest asks what a store holds.
 type StatsRequest struct {

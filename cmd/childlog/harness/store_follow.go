@@ -15,6 +15,19 @@ import (
 	"childlog/eventlog"
 )
 
+// Head implements [Harness].
+func (h *Store) Head(ctx context.Context, r HeadRequest) (Head, error) {
+	if r.Session == "" {
+		return Head{place{position: h.s.Durable()}.String()}, h.usable()
+	}
+	id, err := h.session(ctx, r.Session)
+	if err != nil {
+		return Head{}, err
+	}
+	row, err := h.s.Row(id)
+	return Head{strconv.FormatUint(row.Head, 10)}, err
+}
+
 // errStopped ends a follow whose caller has enough.
 var errStopped = errors.New("stopped")
 
@@ -71,11 +84,7 @@ func (f *follower) session(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	after := uint64(0)
-	switch f.r.After {
-	case "":
-	case FromNow:
-		after = row.Head
-	default:
+	if f.r.After != "" {
 		if after, err = strconv.ParseUint(f.r.After, 10, 63); err != nil {
 			return fmt.Errorf("%w: /after: got %.60q, want the cursor of an event of a session", eventlog.ErrInvalid, f.r.After)
 		}
@@ -102,11 +111,8 @@ func (p place) String() string { return fmt.Sprintf("%d.%d", p.position, p.index
 // start is where to begin.
 func (f *follower) start() (p place, err error) {
 	end := f.h.s.Durable()
-	switch f.r.After {
-	case "":
+	if f.r.After == "" {
 		return p, nil
-	case FromNow:
-		return place{position: end}, nil
 	}
 	at, index, _ := strings.Cut(f.r.After, ".")
 	bad := fmt.Errorf("%w: /after: got %.60q, want the cursor of an event of the store", eventlog.ErrInvalid, f.r.After)
@@ -116,7 +122,7 @@ func (f *follower) start() (p place, err error) {
 	if p.index, err = strconv.ParseUint(index, 10, 63); err != nil {
 		return p, bad
 	}
-	if p.position >= end {
+	if p.position > end || p.position == end && p.index > 0 {
 		return p, fmt.Errorf("%w: /after: the store has no position %d, it ends at %d", eventlog.ErrNotFound, p.position, end)
 	}
 	return p, nil
