@@ -47,7 +47,7 @@ func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends what does not listen
-	return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	return failClosed(os.Args[1:], os.Stderr, func() int { return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) })
 }
 
 // Env is what a run of a command has of whoever asked for it, and the store that
@@ -144,6 +144,7 @@ func (a *app) commands() []*cobra.Command {
 		newPolicyCmd(a),
 		newResumeCmd(a),
 		newCheckCmd(a),
+		newGuardCmd(a),
 		newExplainCmd(a),
 		newDiffCmd(a),
 		newRulesCmd(a),

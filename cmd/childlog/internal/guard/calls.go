@@ -1,0 +1,251 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"childlog/eventlog"
+	"childlog/policy"
+	"childlog/policy/objection"
+	"childlog/replay"
+)
+
+// call decides one tool call and records it with its decision.
+func (g *Guard) call(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome, error) {
+	row, notice, err := g.actor(ctx, s, ev)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if row.SettledSeq != 0 && row.ClosedSeq == 0 { // it goes on after all
+		if row, err = g.reopen(ctx, s, row); err != nil {
+			return Outcome{}, err
+		}
+	}
+	r, err := g.request(ctx, s, &row, ev)
+	if err != nil {
+		return Outcome{}, err
+	}
+	j, err := replay.NewAuthorizer(s, row.Session).Record(ctx, r)
+	if err != nil && (j.Verdict != policy.VerdictDeny || j.Rule == policy.RuleUnrecorded || !refusesRecords(err)) {
+		return Outcome{}, err
+	}
+	o := g.decided(ctx, s, &row, &j)
+	o.Notice = notice
+	return o, nil
+}
+
+// refusesRecords reports whether a session takes no decisions any more, which is
+// itself the reason of a denial.
+func refusesRecords(err error) bool {
+	for _, is := range []error{eventlog.ErrSessionClosed, eventlog.ErrFenced, eventlog.ErrEvidence, eventlog.ErrPolicyUnreadable} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// decided puts a judgement into words.
+func (g *Guard) decided(ctx context.Context, s *eventlog.Store, row *eventlog.Row, j *replay.Judgement) Outcome {
+	switch j.Verdict {
+	case policy.VerdictAllow:
+		if approves(j.Subject.Authority) {
+			return Outcome{Verb: Approve, Reason: "childlog: allowed, and the profile says that nobody needs to be asked"}
+		}
+		return Outcome{}
+	case policy.VerdictNeedsApproval:
+		return Outcome{Verb: Ask, Reason: "childlog: " + j.Reason()}
+	}
+	return Outcome{Verb: Deny, Reason: g.denial(ctx, s, row, j)}
+}
+
+// denial tells a model what refused its call, where that was stated, and what
+// would have to change, so that it does not try the same again.
+func (g *Guard) denial(ctx context.Context, s *eventlog.Store, row *eventlog.Row, j *replay.Judgement) string {
+	var b strings.Builder
+	b.WriteString("childlog: " + j.Reason() + ".")
+	if where := replay.OriginText(ctx, s, row.Session, j.Origin); where != "" {
+		b.WriteString(" Stated by " + where + ".")
+	}
+	if change := j.Change(&j.Subject); change != "" {
+		b.WriteString(" What would change it: " + change + ".")
+	}
+	if row.Kind == eventlog.KindChild {
+		b.WriteString(" You are a delegated agent and nobody is asked: report this limitation to whoever delegated to you instead of retrying.")
+	}
+	return b.String()
+}
+
+// request lays out the call for the authorizer.
+func (g *Guard) request(ctx context.Context, s *eventlog.Store, row *eventlog.Row, ev *Event) (replay.CallRequest, error) {
+	r := replay.CallRequest{Call: policy.NewCall(ev.Call, ev.Tool, ev.Args), Args: ev.ArgsJSON, Advisory: g.Observe}
+	if row.Open {
+		r.Epoch = row.Epoch
+	}
+	e, err := replay.Policy(ctx, s, row.Session, 0)
+	if errors.Is(err, eventlog.ErrPolicyUnreadable) || errors.Is(err, eventlog.ErrEvidence) {
+		return r, nil // the authorizer denies it, and says so better
+	}
+	if err != nil {
+		return r, err
+	}
+	if wantsNoSandbox(g.Harness, ev) && e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess {
+		r.Call.Escalation = &policy.Escalation{Sandbox: policy.Top(), Justification: "the call asks to run outside of the sandbox"}
+	}
+	if e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess || e.Authority.Own.Grant.Scope.Stated() {
+		r.Outcome, err = g.resolved(&r.Call, e.WorkspaceRoot, ev)
+	}
+	return r, err
+}
+
+// wantsNoSandbox reports whether a call asks to be run outside of the harness's
+// sandbox (Claude Code: dangerouslyDisableSandbox of Bash).
+func wantsNoSandbox(h Harness, ev *Event) bool {
+	v, there := ev.Args["dangerouslyDisableSandbox"]
+	off, isBool := v.(bool)
+	return h == ClaudeCode && there && (!isBool || off)
+}
+
+// resolved adds to the paths of a call where their links lead, so that a call is
+// decided about the files that it will change. A name that can't be followed,
+// and a file with more than one name, is an objection.
+func (g *Guard) resolved(call *policy.Call, workspace string, ev *Event) (*objection.Outcome, error) {
+	t, err := policy.Palette{}.Classify(call.Tool)
+	if err != nil || t.Class != policy.ClassEdit && t.Class != policy.ClassOpaque {
+		return nil, nil
+	}
+	top := workspace // without links
+	if workspace != "" {
+		if top, _, err = real(g.Files, workspace); err != nil {
+			return nil, fmt.Errorf("workspace: %w", err)
+		}
+	}
+	given := call.Paths
+	call.Paths = slices.Clone(given)
+	for _, path := range given {
+		at, meant := path, filepath.Clean(path) // as the harness takes it, and as policy does
+		if !filepath.IsAbs(path) {
+			from := ev.Cwd
+			if !filepath.IsAbs(from) {
+				from = workspace
+			}
+			if from == "" {
+				continue // nothing it could be relative to: it is decided as text
+			}
+			at, meant = from+"/"+path, filepath.Join(workspace, path)
+		}
+		to, info, err := real(g.Files, at)
+		switch {
+		case err != nil:
+			return refused(rulePathUnresolved), nil
+		case info != nil && !info.IsDir() && (!info.Mode().IsRegular() || names(info) > 1):
+			return refused(ruleNotOneFile), nil
+		}
+		if rel, ok := strings.CutPrefix(to, top+"/"); ok && top != "" {
+			to = filepath.Join(workspace, rel)
+		}
+		if to != meant {
+			call.Paths = append(call.Paths, to)
+		}
+	}
+	return nil, nil
+}
+
+// Rules of a guard's own: what can't be told from the text of a path.
+const (
+	rulePathUnresolved = "path_unresolved" // a loop, a link to nothing, a directory that may not be read
+	ruleNotOneFile     = "not_one_file"    // a file with several names, or no file
+)
+
+func refused(rule string) *objection.Outcome {
+	return &objection.Outcome{Refused: objection.CodeObjection, By: rule, Record: objection.Record{Checked: 1}}
+}
+
+// permission answers the question that a harness is about to put to a person. A
+// child never asks and is always rejected. A root's question is the harness's
+// own; the guard has no say in it, because only the person can answer it.
+func (g *Guard) permission(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome, error) {
+	row, notice, err := g.actor(ctx, s, ev)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if row.Kind != eventlog.KindChild {
+		return Outcome{Notice: notice}, g.note(ctx, s, row, ev)
+	}
+	if row.SettledSeq != 0 && row.ClosedSeq == 0 {
+		if row, err = g.reopen(ctx, s, row); err != nil {
+			return Outcome{}, err
+		}
+	}
+	call := ev.Call
+	if call == "" { // Claude Code and Codex give none with this event
+		sum := sha256.Sum256(ev.Raw)
+		call = "permission:" + fmt.Sprintf("%x", sum[:8])
+	}
+	r := replay.AskRequest{Session: row.Session, Call: call, Tool: ev.Tool, Args: ev.ArgsJSON}
+	if policy.CheckToolName(ev.Tool) != nil {
+		r.Tool = eventlog.InvalidTool
+	}
+	if row.Open {
+		r.Epoch = row.Epoch
+	}
+	ruling, err := replay.Ask(ctx, s, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Verb: Deny, Notice: notice, Reason: fmt.Sprintf("childlog: rejected: %q by approval_pin, recorded at seq %d: a delegated agent never asks and is always rejected. Report this limitation to whoever delegated to you instead of retrying.",
+		clipLabel(ev.Tool), ruling.DecidedSeq)}, nil
+}
+
+// tagResult is 16 bytes, and never changes: a result that is reported twice is
+// recorded once.
+const tagResult = "childlog/result1"
+
+// result records that a call was made. One that was denied, or never decided, is
+// recorded like any other: that is what a review looks for.
+func (g *Guard) result(ctx context.Context, s *eventlog.Store, ev *Event) error {
+	row, _, err := g.actor(ctx, s, ev)
+	if err != nil {
+		return err
+	}
+	f := map[string]any{"call": ev.Call, "outcome": "ok"}
+	if ev.Kind == KindFailure {
+		f["outcome"] = "error"
+		if ev.Stopped {
+			f["outcome"] = "interrupted"
+		}
+	}
+	e := eventlog.NewEvent{ID: resultID(row.Session, ev.Call), Type: eventlog.TypeToolResult}
+	switch {
+	case len(ev.Response) > eventlog.MaxContent:
+		f["left_out"] = len(ev.Response)
+	case ev.Response != nil:
+		e.Media, e.Content = eventlog.MediaJSON, ev.Response
+	case ev.Failure != "":
+		e.Media, e.Content = eventlog.MediaText, []byte(ev.Failure)
+	}
+	err = g.append(ctx, s, row, fact(e, f))
+	if errors.Is(err, eventlog.ErrDuplicate) {
+		return nil
+	}
+	return err
+}
+
+func resultID(session uuid.UUID, call string) uuid.UUID {
+	h := sha256.New()
+	h.Write([]byte(tagResult))
+	h.Write(session[:])
+	h.Write([]byte(call))
+	var id uuid.UUID
+	copy(id[:], h.Sum(nil))
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}

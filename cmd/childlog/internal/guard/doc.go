@@ -1,0 +1,94 @@
+// Package guard answers the hooks of Claude Code and of Codex: it turns a hook
+// event into what the store records and decides, and that into the answer that
+// the harness reads.
+//
+// A [Guard] has no state of its own. Each event is one call of [Guard.Handle] on
+// a store that somebody holds; what came before is in the store.
+//
+// # What is recorded
+//
+//   - A session of the harness is a root, found by the external id SYSTEM:ID
+//     with the harness's session id ([Harness.System]: claude-code-guard and
+//     codex-guard). The importers take claude-code and codex, so a guarded
+//     session and its imported transcript are two sessions that do not know of
+//     each other: neither blocks the other, and only the guarded one is
+//     authority.
+//   - An agent is a child, by capture and receipt. Its session id is a function
+//     of the root and the agent's id, so it is found whoever delegated it; it is
+//     made at the first event that names it, SubagentStart or not, and its calls
+//     are never decided under the root's policy. Agent types that are roles
+//     (Explore, Plan, worker) get the preset of the role, others the role custom,
+//     which has what the parent hands on.
+//   - Who delegated is not in any hook. See delegator.go for what it is taken
+//     from, and why a wrong guess gives too little and never too much.
+//   - A tool call is tool/call and tool/decision in one commit, with tool_use_id as
+//     the call; its result tool/result, once.
+//   - UserPromptSubmit and Stop are a turn, SubagentStart and SubagentStop the turn
+//     of a child. SubagentStop settles the child, SessionEnd everything that has
+//     not stopped. What goes on after that is activated anew. No activation stays
+//     open: there is no process that could hold one, so nothing fences two
+//     terminals that resume one session at the same time.
+//   - Everything else is guard/event, ignorable, with the input as content.
+//
+// Prompts, arguments, results and last words are contents: they can be redacted.
+//
+// # What is answered
+//
+// Nothing, wherever nothing stands against the event: the harness goes on as it
+// would have without a guard, and asks its person what it always asks. A guard
+// takes away; it prints an allow only where the root's profile says approve,
+// because in Claude Code that skips the question.
+//
+//	PreToolUse          deny with rule, origin and what would change it; ask
+//	                    (Claude Code; Codex knows none, so deny)
+//	PermissionRequest   of an agent deny: a child never asks and is always rejected;
+//	                    of the session itself nothing
+//	SubagentStart       additionalContext: the bounds of the agent
+//	an unknown event    recorded; about a call that was not made yet: exit 2
+//	the others          nothing
+//
+// A guard that can't do its work blocks where the harness waits for leave to go on
+// (exit 2 with a reason), and tells the person (systemMessage) where it does not:
+// see [Failed].
+//
+// # Facts about the harnesses
+//
+// Of Claude Code, from its hooks reference (code.claude.com/docs/en/hooks):
+//
+//   - Exit 0: stdout is read as JSON. Exit 2: stderr is the reason; it blocks
+//     PreToolUse, PermissionRequest and UserPromptSubmit, keeps an agent from
+//     stopping after Stop and SubagentStop, is shown to the model after PostToolUse
+//     and to the person after SessionStart, SubagentStart and Notification. Every
+//     other code, a signal and a timeout let the event pass.
+//   - permissionDecision allow skips the person's question, deny rules and ask
+//     rules apart. stdout of SessionStart and UserPromptSubmit goes to the model.
+//   - Hooks of one event run in parallel, with 60 s to 600 s; SessionEnd has 1.5 s.
+//   - PermissionRequest names no tool_use_id. SubagentStart comes again when an agent is
+//     resumed, and can't block. WorktreeCreate has to make a worktree: it is never
+//     installed.
+//   - Bash has dangerouslyDisableSandbox. That is an escalation: of a child it is
+//     rejected, of a root with approvals ask it is put to the person.
+//
+// Of Codex, from codex-rs/hooks/src (engine/output_parser.rs, events/*.rs,
+// schema.rs) and codex-rs/core/src (hook_runtime.rs, tools/hook_names.rs):
+//
+//   - stdout is parsed with unknown fields refused; a refused output is a failed
+//     hook, and a failed hook lets the call pass. So do exit 2 without a text on
+//     stderr, any other code, a timeout (600 s by default), permissionDecision ask
+//     and allow, and continue, stopReason or suppressOutput with PreToolUse.
+//   - After SessionStart and SubagentStart exit 2 is a failed hook that blocks
+//     nothing; after Stop and SubagentStop its text is the next instruction; after
+//     PostToolUse it stands in for the result.
+//   - session_id is the root's for agents too; agent_id is the agent's thread.
+//     Shells are called Bash, with {"command"}; apply_patch has the patch in
+//     command; spawn_agent and MCP tools have their own names. Internal agents
+//     (review, compact) have no hooks at all.
+//
+// # What a guard can't do
+//
+// It sees what the harness shows it. Hooks that are not installed, a harness that
+// fails open, and commands that do what their text does not say are out of its
+// reach: a shell is decided by its level, and what a command touches is bound by
+// the sandbox of the harness. Paths of edits are decided with their links
+// followed, at the time of the decision; what is swapped after it is not seen.
+package guard

@@ -1,0 +1,127 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"childlog/eventlog"
+)
+
+// PolicyFile is where a project keeps its policy, below its top directory.
+const PolicyFile = ".childlog/guard.json"
+
+// Files is the file system of the process that the harness started, which need
+// not be the one that decides. Errors are those of package os.
+type Files interface {
+	Open(name string) (*os.File, error)
+	Stat(name string) (fs.FileInfo, error)
+	Lstat(name string) (fs.FileInfo, error)
+	EvalSymlinks(name string) (string, error)
+}
+
+// errDangling says that a name is a link to what is not there: whoever opens it
+// makes a file that nobody decided about.
+var errDangling = errors.New("a link to what is not there")
+
+// real returns where an absolute path leads, as far as it exists, and what is
+// there, nil if nothing is. Unlike EvalSymlinks it goes on where nothing exists
+// any more, because that is where a file will be made.
+func real(files Files, path string) (string, fs.FileInfo, error) {
+	rest := ""
+	for at := path; ; at = filepath.Dir(at) {
+		to, err := files.EvalSymlinks(at)
+		if err == nil {
+			info, err := files.Lstat(to)
+			if rest != "" { // of what is there nothing has the name
+				info = nil
+			}
+			return filepath.Join(to, rest), info, err
+		}
+		if !absent(err) {
+			return "", nil, err
+		}
+		if _, err := files.Lstat(at); err == nil {
+			return "", nil, errDangling
+		} else if !absent(err) {
+			return "", nil, err
+		}
+		if at == filepath.Dir(at) {
+			return filepath.Clean(path), nil, nil
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// absent reports whether an error says that a file is not there, also since what
+// should be its directory is a file.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(files Files, path string, limit int) ([]byte, error) {
+	f, err := files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: want a regular file", eventlog.ErrInvalid)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		err = &eventlog.TooLargeError{What: "file in bytes", Limit: uint64(limit), Size: uint64(info.Size())}
+	}
+	return b, err
+}
+
+// projectFile finds the policy file of the project that cwd lies in: in cwd or
+// above it up to the top of the repository; without a repository below the home
+// directory, and never in it or outside of it, where a file would speak for
+// other people's work. It returns fs.ErrNotExist if there is none.
+func projectFile(files Files, home, cwd string) (doc []byte, path string, err error) {
+	if !filepath.IsAbs(cwd) {
+		return nil, "", fmt.Errorf("%w: cwd: want an absolute directory, got %.200q", eventlog.ErrInvalid, cwd)
+	}
+	var looked []string
+	inside := false // the last place looked at belongs to a repository or to the home directory
+	for dir := filepath.Clean(cwd); ; dir = filepath.Dir(dir) {
+		if dir == home {
+			inside = true
+			break
+		}
+		looked = append(looked, dir)
+		_, err := files.Stat(filepath.Join(dir, ".git"))
+		if err != nil && !absent(err) {
+			return nil, "", err
+		}
+		if inside = err == nil; inside || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if !inside {
+		looked = looked[:1]
+	}
+	for _, dir := range looked {
+		path := filepath.Join(dir, filepath.FromSlash(PolicyFile))
+		if _, err := files.Lstat(path); absent(err) { // opening could wait, for a pipe
+			continue
+		}
+		doc, err := readFile(files, path, maxDocument)
+		if absent(err) {
+			continue
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return doc, path, err
+	}
+	return nil, "", fs.ErrNotExist
+}
