@@ -31,8 +31,8 @@ the event as JSON on stdin, and does what it is answered.
 The session becomes a root, each of its agents a child with what its parent may
 hand on and approvals pinned to never, and every tool call is decided and
 recorded in the log of whoever makes it. What is denied comes with its reason;
-what is allowed goes on to the harness's own permission flow, which a guard never
-shortens unless a profile says so.
+what is allowed goes on to the harness's own permission flow, which a guard
+never shortens unless a profile says so.
 
 A guard fails closed: without a store, a policy or an answer in time it blocks.
 Its exit code is 0 or 2 and never another one.`),
@@ -64,8 +64,8 @@ goes on as it would without a guard.
 
 The root is made at the first event of a session, in the event's working
 directory, and is found again as %s:ID, ID being the session's
-id in the harness. What it may do is what --profile or --policy says, narrowed by
-.childlog/guard.json of the project; see 'childlog guard profiles'. It is
+id in the harness. What it may do is what --profile or --policy says, narrowed
+by .childlog/guard.json of the project; see 'childlog guard profiles'. It is
 recorded then, and from then on only the log counts: neither flags nor files
 widen a session that exists.
 

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 //	keys [N] PATH KEYS      the object at PATH has exactly these keys, in order
 //	snap, unchanged         store.db is byte for byte what it was at snap
 //	hold, release           another process (this one) holds the store for writing
+//	fill FILE...            put the values of $VARIABLES into files
 //	damage OLD NEW         replace bytes OLD by NEW, of the same length, in store.db
 //
 // Scripts begin in an empty directory with CHILDLOG_STORE=$WORK/store and the
@@ -50,7 +51,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": cmdExits, "json": cmdJSON, "keys": cmdKeys, "snap": cmdSnap, "unchanged": cmdUnchanged, "hold": cmdHold, "release": cmdRelease,
-			"damage": cmdDamage, "keep": cmdKeep,
+			"damage": cmdDamage, "keep": cmdKeep, "fill": cmdFill,
 		},
 	})
 }
@@ -141,6 +142,13 @@ func cmdKeep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(json.Unmarshal(v, &got))
 	ts.Setenv(rest[0], got)
 	ts.Check(os.WriteFile(ts.MkAbs(rest[0]), []byte(got), 0o600))
+}
+
+// cmdFill puts variables into files, such as $WORK.
+func cmdFill(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(os.Expand(ts.ReadFile(name), ts.Getenv)), 0o600))
+	}
 }
 
 func storeDigest(ts *testscript.TestScript) string {

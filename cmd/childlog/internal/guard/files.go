@@ -61,23 +61,16 @@ func real(files Files, path string) (string, fs.FileInfo, error) {
 // should be its directory is a file.
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// readFile reads a regular file of at most limit bytes.
+// readFile reads a file of at most limit bytes.
 func readFile(files Files, path string, limit int) ([]byte, error) {
 	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // read only
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: want a regular file", eventlog.ErrInvalid)
-	}
 	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(b) > limit {
-		err = &eventlog.TooLargeError{What: "file in bytes", Limit: uint64(limit), Size: uint64(info.Size())}
+		err = &eventlog.TooLargeError{What: "file in bytes", Limit: uint64(limit), Size: uint64(len(b))}
 	}
 	return b, err
 }
@@ -111,12 +104,15 @@ func projectFile(files Files, home, cwd string) (doc []byte, path string, err er
 	}
 	for _, dir := range looked {
 		path := filepath.Join(dir, filepath.FromSlash(PolicyFile))
-		if _, err := files.Lstat(path); absent(err) { // opening could wait, for a pipe
-			continue
-		}
-		doc, err := readFile(files, path, maxDocument)
+		info, err := files.Stat(path)
 		if absent(err) {
 			continue
+		}
+		if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
+			err = fmt.Errorf("%w: want a regular file", eventlog.ErrInvalid)
+		}
+		if err == nil {
+			doc, err = readFile(files, path, maxDocument)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", path, err)
