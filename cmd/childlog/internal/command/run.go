@@ -168,6 +168,7 @@ func (a *app) commands() []*cobra.Command {
 		newImportCmd(a),
 		newInitCmd(a),
 		newStatsCmd(a),
+		newTokenCmd(a),
 		newBackupCmd(a),
 		newRestoreCmd(a),
 		newCompactCmd(a),
