@@ -122,3 +122,21 @@ func (h *Held) Close(ctx context.Context) error {
 	}
 	return s.Close()
 }
+
+// Serve opens the store for writing and runs fn while this process holds it.
+// The store can be closed and opened anew for what needs it alone.
+func Serve(ctx context.Context, p Place, fn func(context.Context, *Held) error) error {
+	open := func(ctx context.Context) (*eventlog.Store, error) {
+		return eventlog.Open(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command, KeyFile: p.KeyFile})
+	}
+	s, err := patiently(p, func(wait time.Duration) (*eventlog.Store, error) {
+		p.Wait = wait
+		return open(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	h := Hold(s, HoldOptions{Command: p.Command, KeyFile: p.KeyFile, Reopen: open})
+	err = fn(ctx, h)
+	return errors.Join(err, h.Close(context.WithoutCancel(ctx)))
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -51,7 +52,7 @@ keep both.`),
 				return err
 			}
 			if out != "" && out != "-" {
-				if err := a.files.WriteFile(out, []byte(v.Note)); err != nil {
+				if err := files.Write(a.files, out, []byte(v.Note)); err != nil {
 					return err
 				}
 			}

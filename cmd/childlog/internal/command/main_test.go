@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 //	snap, unchanged         store.db is byte for byte what it was at snap
 //	hold, release           another process (this one) holds the store for writing
 //	fill FILE...            put the values of $VARIABLES into files
+//	served                  wait until a childlog that serves the store can be reached
 //	damage OLD NEW         replace bytes OLD by NEW, of the same length, in store.db
 //
 // Scripts begin in an empty directory with CHILDLOG_STORE=$WORK/store and the
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": cmdExits, "json": cmdJSON, "keys": cmdKeys, "snap": cmdSnap, "unchanged": cmdUnchanged, "hold": cmdHold, "release": cmdRelease,
-			"damage": cmdDamage, "keep": cmdKeep, "fill": cmdFill,
+			"damage": cmdDamage, "served": cmdServed, "keep": cmdKeep, "fill": cmdFill,
 		},
 	})
 }

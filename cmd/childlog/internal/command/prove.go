@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -77,7 +78,7 @@ The file is a C2SP tlog-proof. It goes to stdout, or to the file of -o.`),
 				return err
 			}
 			if out != "" && out != "-" {
-				if err := a.files.WriteFile(out, file); err != nil {
+				if err := files.Write(a.files, out, file); err != nil {
 					return err
 				}
 				v.File = &out

@@ -27,6 +27,7 @@ import (
 // to stdout, everything that is about the run to stderr.
 type app struct {
 	env            Env
+	args           []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	out, msg       *term.Writer // stdout and stderr for people
@@ -68,7 +69,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // RunIn executes one command line for whoever env is of, and returns its exit
 // code. It opens no file by itself but the store, and not that if it is held.
 func RunIn(ctx context.Context, env Env, args []string) int {
-	a := &app{env: env, stdin: env.Stdin, stdout: env.Stdout, stderr: env.Stderr, getenv: env.Getenv, files: env.Files}
+	a := &app{env: env, args: args, stdin: env.Stdin, stdout: env.Stdout, stderr: env.Stderr, getenv: env.Getenv, files: env.Files}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -167,6 +168,7 @@ func (a *app) commands() []*cobra.Command {
 		newExportCmd(a),
 		newImportCmd(a),
 		newInitCmd(a),
+		newServeCmd(a),
 		newStatsCmd(a),
 		newTokenCmd(a),
 		newBackupCmd(a),
@@ -255,6 +257,9 @@ func (a *app) runs(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.running = cmd.CommandPath()
+		if done, err := a.forward(cmd.Context(), cmd); done {
+			return err
+		}
 		return run(cmd, args)
 	}
 	return cmd

@@ -20,13 +20,27 @@ type Files interface {
 	// EvalSymlinks is filepath.EvalSymlinks, Abs is filepath.Abs.
 	EvalSymlinks(name string) (string, error)
 	Abs(name string) (string, error)
-	// WriteFile writes a file with mode 0600, over one that is there.
-	WriteFile(name string, data []byte) error
+	// Rewrite opens a file for writing, empty, and makes it with mode 0600 if
+	// it is not there.
+	Rewrite(name string) (*os.File, error)
 	// Create begins a file that must be new. Errors: fs.ErrExist.
 	Create(name string) (*Draft, error)
 	// Parent opens the directory that a new directory is to be made in, and
 	// makes it, with mode 0700, if it is not there.
 	Parent(name string) (*Parent, error)
+}
+
+// Write writes a file with mode 0600, over one that is there.
+func Write(f Files, name string, data []byte) error {
+	out, err := f.Rewrite(name)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	if closeErr := out.Close(); err == nil {
+		err = closeErr
+	}
+	return err
 }
 
 // Draft is a file in the making: it gets its name once it is whole, or never.

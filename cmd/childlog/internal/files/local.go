@@ -18,7 +18,10 @@ func (Local) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name)
 func (Local) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 func (Local) EvalSymlinks(name string) (string, error)   { return filepath.EvalSymlinks(name) }
 func (Local) Abs(name string) (string, error)            { return filepath.Abs(name) }
-func (Local) WriteFile(name string, data []byte) error   { return os.WriteFile(name, data, 0o600) }
+
+func (Local) Rewrite(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+}
 
 // Create makes the draft beside the name, so that it can be linked to it.
 func (Local) Create(name string) (*Draft, error) {

@@ -15,5 +15,7 @@ type Env struct {
 	Out, Err       term.Console // of Stdout and Stderr
 	Getenv         func(string) string
 	Files          files.Files
-	Store          string // the store's directory, absolute, as the caller names it; "": as the command line says
+	Stopping       <-chan struct{} // closed when the holder stops; nil: never
+	Version        string          // of the caller's program
+	Store          string          // the store's directory, absolute, as the caller names it; "": as the command line says
 }

@@ -1,0 +1,105 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/failure"
+	"childlog/cmd/childlog/internal/forward"
+	"childlog/eventlog"
+)
+
+// seat says where a command runs while another process holds the store.
+type seat uint8
+
+const (
+	here   seat = iota // in the caller's process: it needs no store, or makes one, or opens one for itself
+	reads              // in the holder; it writes nothing
+	writes             // in the holder; if the connection is lost nobody knows what it wrote
+)
+
+// seats lists the commands that a holder runs for others. Any other runs here: a
+// holder lends its caller the operations of the store and nothing else.
+var seats = map[string]seat{
+	"root": writes, "delegate": writes, "adopt": writes, "append": writes, "switch": writes, "narrow": writes,
+	"send": writes, "interrupt": writes, "inbox": writes, "activate": writes, "end": writes, "settle": writes, "close": writes, "notices": writes,
+	"ls": reads, "tree": reads, "show": reads, "log": reads, "search": reads,
+	"policy": reads, "resume": reads, "check": writes, "explain": reads, "diff": reads, "rules show": reads, "rules log": reads, "rules deny": writes, "rules allow": writes,
+	"review": reads, "report": reads, "who": reads, "verify": reads, "checkpoint": writes, "prove": reads,
+	"redact": writes, "hold": writes, "release": writes, "purge": writes, "retention": writes,
+	"export": writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
+}
+
+// seatOf is where a command runs. A flag may say that it needs no store.
+func seatOf(cmd *cobra.Command) seat {
+	if f := cmd.Flags().Lookup("bundle"); cmd.Name() == "verify" && f != nil && f.Changed {
+		return here
+	}
+	return seats[strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")]
+}
+
+// held runs the command in the process that holds the store, if one does. It
+// reports whether it did.
+func (a *app) forward(ctx context.Context, cmd *cobra.Command) (done bool, err error) {
+	where := seatOf(cmd)
+	if a.env.Held != nil {
+		if where == here {
+			return true, usagef("%s is for the caller's own process; a holder of a store does not run it for others", cmd.CommandPath())
+		}
+		return false, nil
+	}
+	if where == here {
+		return false, nil
+	}
+	call, err := forward.Dial(ctx, a.store)
+	if errors.Is(err, forward.ErrNoHolder) {
+		return false, nil
+	}
+	if err != nil {
+		return true, heldError(err)
+	}
+	env := a.env.Env
+	env.Version = version()
+	env.Store = access.Abs(a.place())
+	code, err := call.Run(ctx, env, a.args)
+	if lost := (*forward.LostError)(nil); errors.As(err, &lost) {
+		return true, a.lost(lost, where)
+	}
+	if errors.Is(err, forward.ErrStopped) {
+		return true, fmt.Errorf("%w: %w", eventlog.ErrStoreClosed, err)
+	}
+	if err == nil && code != 0 {
+		err = verdict(code)
+	}
+	return true, err
+}
+
+// lost says what it means that the holder went away.
+func (a *app) lost(err *forward.LostError, where seat) error {
+	if where == writes {
+		return fmt.Errorf("%w: %w", eventlog.ErrOutcomeUnknown, err)
+	}
+	return fmt.Errorf("%w: %w", eventlog.ErrStoreClosed, err)
+}
+
+// heldError is what a holder answered that takes no command.
+func heldError(err error) error {
+	refused := (*forward.RefusedError)(nil)
+	if !errors.As(err, &refused) {
+		return err
+	}
+	is := failure.Sentinel(refused.Code)
+	if is == nil {
+		is = eventlog.ErrLocked
+	}
+	err = fmt.Errorf("%w: %w", is, err)
+	if refused.Hint != "" {
+		return withHint(err, refused.Hint)
+	}
+	return err
+}

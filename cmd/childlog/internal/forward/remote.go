@@ -1,0 +1,152 @@
+package forward
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"childlog/cmd/childlog/internal/files"
+)
+
+// remote are the files of a caller. A request ends at the latest with the
+// connection.
+type remote struct{ s *served }
+
+var _ files.Files = remote{}
+
+// maxListed bounds the entries of a directory that are kept in memory.
+const maxListed = 1 << 20
+
+// ask sends a request and waits for its reply.
+func (s *served) ask(r request) (reply, error) {
+	c := make(chan reply, 1)
+	s.mu.Lock()
+	if s.lost != nil {
+		defer s.mu.Unlock()
+		return reply{}, s.gone()
+	}
+	s.last++
+	r.ID = s.last
+	s.waiting[r.ID] = c
+	s.mu.Unlock()
+	if err := s.sendJSON(kindRequest, r, nil); err != nil {
+		return reply{}, err
+	}
+	select {
+	case r := <-c:
+		if r.Failure != nil {
+			return r, r.Failure.err()
+		}
+		return r, nil
+	case <-s.ended:
+		select {
+		case r := <-c: // it came before the end
+			if r.opened != nil {
+				r.opened.Close()
+			}
+		default:
+		}
+		return reply{}, s.gone()
+	}
+}
+
+func (s *served) gone() error { return fmt.Errorf("the caller of the command is gone: %w", s.lost) }
+
+// file is ask of a request that opens something.
+func (s *served) file(r request) (reply, error) {
+	got, err := s.ask(r)
+	if err == nil && got.opened == nil {
+		err = fmt.Errorf("%w: a reply without the descriptor", ErrProtocol)
+	}
+	return got, err
+}
+
+func (f remote) Open(name string) (*os.File, error) {
+	r, err := f.s.file(request{Op: opOpen, Name: []byte(name)})
+	return r.opened, err
+}
+
+func (f remote) stat(op op, name string) (fs.FileInfo, error) {
+	r, err := f.s.ask(request{Op: op, Name: []byte(name)})
+	if err != nil {
+		return nil, err
+	}
+	if r.Info == nil {
+		return nil, fmt.Errorf("%w: a reply that does not describe the file", ErrProtocol)
+	}
+	return r.Info.fileInfo(), nil
+}
+
+func (f remote) Stat(name string) (fs.FileInfo, error)  { return f.stat(opStat, name) }
+func (f remote) Lstat(name string) (fs.FileInfo, error) { return f.stat(opLstat, name) }
+
+func (f remote) EvalSymlinks(name string) (string, error) {
+	r, err := f.s.ask(request{Op: opLinks, Name: []byte(name)})
+	return string(r.Path), err
+}
+
+func (f remote) Abs(name string) (string, error) {
+	r, err := f.s.ask(request{Op: opAbs, Name: []byte(name)})
+	return string(r.Path), err
+}
+
+func (f remote) ReadDir(name string) ([]fs.DirEntry, error) {
+	var out []fs.DirEntry
+	for from := 0; ; {
+		r, err := f.s.ask(request{Op: opReadDir, Name: []byte(name), From: from})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range r.Entries {
+			out = append(out, &dirEntry{f, name, string(e.Base), fs.FileMode(e.Type)})
+		}
+		if from = len(out); len(r.Entries) == 0 || !r.Rest {
+			return out, nil
+		}
+		if from > maxListed {
+			return nil, fmt.Errorf("%s: more than %d entries", name, maxListed)
+		}
+	}
+}
+
+// dirEntry is an entry of a caller's directory.
+type dirEntry struct {
+	f    remote
+	dir  string
+	base string
+	mode fs.FileMode
+}
+
+func (d *dirEntry) Name() string               { return d.base }
+func (d *dirEntry) IsDir() bool                { return d.mode.IsDir() }
+func (d *dirEntry) Type() fs.FileMode          { return d.mode.Type() }
+func (d *dirEntry) Info() (fs.FileInfo, error) { return d.f.Lstat(filepath.Join(d.dir, d.base)) }
+
+func (f remote) Rewrite(name string) (*os.File, error) {
+	r, err := f.s.file(request{Op: opRewrite, Name: []byte(name)})
+	return r.opened, err
+}
+
+// Create has the caller make the draft. What is not committed when the
+// connection ends the caller takes away.
+func (f remote) Create(name string) (*files.Draft, error) {
+	r, err := f.s.file(request{Op: opCreate, Name: []byte(name)})
+	if err != nil {
+		return nil, err
+	}
+	return files.NewDraft(r.opened, func() error {
+		_, err := f.s.ask(request{Op: opCommit, Of: r.ID})
+		return err
+	}, func() {
+		_, _ = f.s.ask(request{Op: opDiscard, Of: r.ID}) // else at the end of the connection
+	}), nil
+}
+
+func (f remote) Parent(name string) (*files.Parent, error) {
+	r, err := f.s.file(request{Op: opParent, Name: []byte(name)})
+	if err != nil {
+		return nil, err
+	}
+	return &files.Parent{Dir: r.opened, Name: string(r.Name), Path: string(r.Path)}, nil
+}
