@@ -6,6 +6,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -167,6 +168,16 @@ func Exists(p Place) bool {
 	}
 	_, err := os.Stat(filepath.Join(p.Dir, "IDENTITY"))
 	return err == nil
+}
+
+// Stamp changes whenever something is written to the store, which is not opened
+// for it.
+func Stamp(p Place) string {
+	fi, err := os.Stat(filepath.Join(p.Dir, "store.db"))
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(fi.ModTime().UnixNano(), fi.Size())
 }
 
 // Abs is the store's path for people.

@@ -63,6 +63,15 @@ func (h *Held) Use(ctx context.Context, fn func(*eventlog.Store) error) error {
 	return fn(h.s)
 }
 
+// Changed returns a channel that is closed by the next commit. Errors: as [Held.Use].
+func (h *Held) Changed(ctx context.Context) (changed <-chan struct{}, err error) {
+	err = h.Use(ctx, func(s *eventlog.Store) error {
+		changed = s.Changed()
+		return nil
+	})
+	return changed, err
+}
+
 // alone runs fn while this process does not hold the store and nobody uses it.
 // Who is at work is waited for, who comes meanwhile waits behind it. Errors:
 // eventlog.ErrLocked; those of fn; that the store could not be opened again,

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
 	"childlog/policy"
@@ -54,7 +55,7 @@ const (
 )
 
 // nameOf takes the ids out of a file's name and folders.
-func nameOf(path string) head {
+func nameOf(from files.Files, path string) head {
 	stem := filepath.Base(path)
 	stem = strings.TrimSuffix(strings.TrimSuffix(stem, ".zst"), ".jsonl")
 	id, isAgent := strings.CutPrefix(stem, agentPrefix)
@@ -62,7 +63,7 @@ func nameOf(path string) head {
 		return head{session: stem}
 	}
 	h := head{agent: importer.Bounded(id), compact: strings.HasPrefix(id, compactPrefix)}
-	if abs, err := filepath.Abs(path); err == nil {
+	if abs, err := from.Abs(path); err == nil {
 		path = abs // the folder above may be the one that was named
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -82,12 +83,12 @@ func nameOf(path string) head {
 
 // readHead reads the beginning of a file. Errors: importer.ErrSkip, and then
 // find was told; the end of ctx.
-func readHead(ctx context.Context, path string, find func(importer.Finding)) (head, error) {
+func readHead(ctx context.Context, from files.Files, path string, find func(importer.Finding)) (head, error) {
 	skip := func(code, detail string) (head, error) {
 		find(importer.Finding{Code: code, File: path, Line: 1, Detail: detail})
 		return head{}, importer.ErrSkip
 	}
-	in, err := importer.OpenInput(path)
+	in, err := importer.OpenInput(from, path)
 	if err != nil {
 		return skip(importer.CodeUnreadableFile, err.Error())
 	}
@@ -96,7 +97,7 @@ func readHead(ctx context.Context, path string, find func(importer.Finding)) (he
 	if err != nil {
 		return skip(importer.CodeUnreadableFile, err.Error())
 	}
-	h := nameOf(path)
+	h := nameOf(from, path)
 	is := false
 	for n := 0; n < headLines; n++ {
 		line, err := lines.Next()
@@ -131,7 +132,7 @@ func readHead(ctx context.Context, path string, find func(importer.Finding)) (he
 		return skip(codeNotTranscript, fmt.Sprintf("no line of its first %d is one of a transcript", headLines))
 	}
 	h.identify()
-	h.side = readSidecar(path, &h)
+	h.side = readSidecar(from, path, &h)
 	return h, nil
 }
 

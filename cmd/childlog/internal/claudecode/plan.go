@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
 )
@@ -34,13 +35,13 @@ type plan struct {
 	skipped int
 }
 
-func makePlan(ctx context.Context, s *eventlog.Store, paths []string, find func(importer.Finding)) (*plan, error) {
+func makePlan(ctx context.Context, from files.Files, s *eventlog.Store, paths []string, find func(importer.Finding)) (*plan, error) {
 	p := &plan{s: s, tree: importer.NewTree(s, System), find: find, copied: map[uuid.UUID]bool{}, agents: map[string]int{}, family: map[string][]*file{}}
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		h, err := readHead(ctx, path, find)
+		h, err := readHead(ctx, from, path, find)
 		if errors.Is(err, importer.ErrSkip) {
 			p.skipped++
 			continue

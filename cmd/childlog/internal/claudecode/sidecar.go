@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
 )
@@ -32,13 +32,13 @@ const maxSidecar = 1 << 20 // bytes
 
 // readSidecar reads the sidecar of an agent's file. That there is none is no
 // problem: older versions wrote none.
-func readSidecar(path string, h *head) sidecar {
+func readSidecar(from files.Files, path string, h *head) sidecar {
 	s := sidecar{depth: -1}
 	if h.agent == "" {
 		return s
 	}
 	path = strings.TrimSuffix(strings.TrimSuffix(path, ".zst"), ".jsonl") + ".meta.json"
-	fi, err := os.Lstat(path) // before the open, which would wait on a pipe; a link could lead anywhere
+	fi, err := from.Lstat(path) // before the open, which would wait on a pipe; a link could lead anywhere
 	if errors.Is(err, fs.ErrNotExist) {
 		return s
 	}
@@ -46,7 +46,7 @@ func readSidecar(path string, h *head) sidecar {
 		s.problem = "the .meta.json beside it is no regular file of at most 1 MiB"
 		return s
 	}
-	f, err := os.Open(path)
+	f, err := from.Open(path)
 	if err != nil {
 		s.problem = "the .meta.json beside it can't be read: " + err.Error()
 		return s

@@ -68,7 +68,7 @@ func (r *run) unchanged(ctx context.Context, session string) (map[*file]*known, 
 		if f.New {
 			return nil, nil
 		}
-		in, err := importer.OpenInput(f.path)
+		in, err := importer.OpenInput(r.O.Files, f.path)
 		if err != nil {
 			return nil, nil // it is reported when its turn comes
 		}

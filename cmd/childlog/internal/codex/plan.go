@@ -26,7 +26,7 @@ func (r *run) plan(ctx context.Context, paths []string) error {
 	r.tree = importer.NewTree(r.S, System)
 	for _, path := range paths {
 		f := &file{path: path}
-		line, err := importer.FirstLine(ctx, path, r.Findings.Add)
+		line, err := importer.FirstLine(ctx, r.O.Files, path, r.Findings.Add)
 		if err == nil {
 			if f.h, err = parseHeader(line); err != nil {
 				r.Findings.Add(importer.Finding{Code: importer.CodeNoHeader, File: path, Line: 1, Detail: err.Error()})

@@ -124,6 +124,7 @@ does not exist ends the import before it began (exit 5).`),
 			var report importer.Report
 			begun := false
 			err := open(cmd.Context(), func(s *eventlog.Store) (err error) {
+				o.Files = a.files
 				done := a.importProgress(&o)
 				report, err = f.load(cmd.Context(), s, args[1:], o)
 				done()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 
 	"childlog/cmd/childlog/internal/bundle"
 	"childlog/cmd/childlog/internal/importer"
@@ -19,7 +19,7 @@ const importedBy = "operator"
 
 // importBundle takes in one bundle after the other.
 func (a *app) importBundle(ctx context.Context, files []string, o importer.Options) error {
-	return a.importOwn(ctx, files, o, func(s *eventlog.Store, f *os.File) (wire.ImportedLogs, error) {
+	return a.importOwn(ctx, files, o, func(s *eventlog.Store, f io.ReadSeeker) (wire.ImportedLogs, error) {
 		done, err := bundle.Import(ctx, s, f, bundle.ImportOptions{DryRun: o.DryRun, By: importedBy})
 		if err != nil {
 			return wire.ImportedLogs{}, err
@@ -32,7 +32,7 @@ func (a *app) importBundle(ctx context.Context, files []string, o importer.Optio
 
 // importLines takes in one file of lines after the other.
 func (a *app) importLines(ctx context.Context, files []string, o importer.Options) error {
-	return a.importOwn(ctx, files, o, func(s *eventlog.Store, f *os.File) (wire.ImportedLogs, error) {
+	return a.importOwn(ctx, files, o, func(s *eventlog.Store, f io.ReadSeeker) (wire.ImportedLogs, error) {
 		done, err := lines.Import(ctx, s, f, o.DryRun, importedBy)
 		if err != nil {
 			return wire.ImportedLogs{}, err
@@ -44,7 +44,7 @@ func (a *app) importLines(ctx context.Context, files []string, o importer.Option
 }
 
 // importOwn takes in files of childlog's own, each as a whole or not at all.
-func (a *app) importOwn(ctx context.Context, files []string, o importer.Options, take func(*eventlog.Store, *os.File) (wire.ImportedLogs, error)) error {
+func (a *app) importOwn(ctx context.Context, files []string, o importer.Options, take func(*eventlog.Store, io.ReadSeeker) (wire.ImportedLogs, error)) error {
 	if o.Strict {
 		return usagef("--strict is for other systems' logs; a file of childlog's own is taken in as a whole or not at all")
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/filter"
+	"childlog/cmd/childlog/internal/forward"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -115,12 +114,15 @@ func (l *logRun) run(ctx context.Context, session string) error {
 	l.look = l.out.To(&l.buf)
 	l.next = max(l.from, 1)
 	for first, waiting := true, false; ; {
-		changed := l.stamp()
+		changed, err := l.watch(ctx)
+		if err != nil {
+			return err
+		}
 		place := l.place()
 		if !first {
 			place.Wait = max(place.Wait, lastPatience) // it was readable a moment ago
 		}
-		err := access.Read(ctx, place, func(s *eventlog.Store) error {
+		err = access.Read(ctx, place, func(s *eventlog.Store) error {
 			if first {
 				l.warnRolledBack(s)
 			}
@@ -149,10 +151,8 @@ func (l *logRun) run(ctx context.Context, session string) error {
 		if !l.follow {
 			return nil
 		}
-		for l.stamp() == changed {
-			if err := sleep(ctx, followPoll); err != nil {
-				return err
-			}
+		if err := changed(); err != nil {
+			return err
 		}
 	}
 }
@@ -209,13 +209,31 @@ func (l *logRun) pageEvents() int {
 	return int(min(4096, l.limit-l.printed))
 }
 
-// stamp changes whenever something is written to the store, without opening it.
-func (l *logRun) stamp() string {
-	fi, err := os.Stat(filepath.Join(l.store, "store.db"))
-	if err != nil {
-		return err.Error()
+// watch begins to look out for what is written to the store. What it returns
+// waits for the first of it.
+func (l *logRun) watch(ctx context.Context) (changed func() error, err error) {
+	if l.env.Held == nil {
+		was := access.Stamp(l.place())
+		return func() error {
+			for access.Stamp(l.place()) == was {
+				if err := sleep(ctx, followPoll); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
 	}
-	return fmt.Sprint(fi.ModTime().UnixNano(), fi.Size())
+	next, err := l.env.Held.Changed(ctx)
+	return func() error {
+		select {
+		case <-next:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.env.Stopping:
+			return fmt.Errorf("%w: %w", eventlog.ErrStoreClosed, forward.ErrStopped)
+		}
+	}, err
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

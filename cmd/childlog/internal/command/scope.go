@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ the store's own directory are outside. The answer holds for the moment.`),
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			c.store = a.store
-			if err := c.prepare(); err != nil {
+			if err := c.prepare(a); err != nil {
 				return err
 			}
 			return a.scopeChecked(&c, args)
@@ -92,7 +91,7 @@ the store's own directory are outside. The answer holds for the moment.`),
 }
 
 // prepare reads the flags.
-func (c *scopeCheck) prepare() (err error) {
+func (c *scopeCheck) prepare(a *app) (err error) {
 	if err := oneOf("--style", c.style, policy.PathStylePosix, policy.PathStyleWindows); err != nil {
 		return err
 	}
@@ -115,8 +114,8 @@ func (c *scopeCheck) prepare() (err error) {
 		if c.workspace == "" {
 			c.workspace = "."
 		}
-		if c.workspace, err = filepath.Abs(c.workspace); err == nil {
-			c.store, err = filepath.Abs(c.store)
+		if c.workspace, err = a.files.Abs(c.workspace); err == nil {
+			c.store, err = a.files.Abs(c.store)
 		}
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/importer"
 	"childlog/eventlog"
 )
@@ -29,13 +30,13 @@ type plan struct {
 	skipped int
 }
 
-func makePlan(ctx context.Context, s *eventlog.Store, paths []string, find func(importer.Finding)) (*plan, error) {
+func makePlan(ctx context.Context, from files.Files, s *eventlog.Store, paths []string, find func(importer.Finding)) (*plan, error) {
 	p := &plan{s: s, tree: importer.NewTree(s, System), byID: map[string][]*file{}, find: find}
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		h, err := readHeader(ctx, path, find)
+		h, err := readHeader(ctx, from, path, find)
 		if errors.Is(err, importer.ErrSkip) {
 			p.skipped++
 			continue
@@ -66,8 +67,8 @@ func makePlan(ctx context.Context, s *eventlog.Store, paths []string, find func(
 }
 
 // readHeader reads a file's first line.
-func readHeader(ctx context.Context, path string, find func(importer.Finding)) (header, error) {
-	line, err := importer.FirstLine(ctx, path, find)
+func readHeader(ctx context.Context, from files.Files, path string, find func(importer.Finding)) (header, error) {
+	line, err := importer.FirstLine(ctx, from, path, find)
 	if err != nil {
 		return header{}, err
 	}

@@ -49,7 +49,7 @@ func (r *run) all(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	if r.plan, err = makePlan(ctx, r.S, files, r.Findings.Add); err != nil {
+	if r.plan, err = makePlan(ctx, r.O.Files, r.S, files, r.Findings.Add); err != nil {
 		return err
 	}
 	r.Report.Skipped = r.plan.skipped

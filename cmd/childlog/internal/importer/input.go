@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -34,15 +35,15 @@ type Input struct {
 }
 
 // OpenInput opens a regular file.
-func OpenInput(path string) (*Input, error) {
-	fi, err := os.Stat(path) // before the open, which would wait on a pipe
+func OpenInput(from files.Files, path string) (*Input, error) {
+	fi, err := from.Stat(path) // before the open, which would wait on a pipe
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is no regular file", eventlog.ErrInvalid, path)
 	}
-	f, err := os.Open(path)
+	f, err := from.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -112,7 +113,7 @@ func TestInput(t *testing.T) {
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{"plain.jsonl": raw, "packed.jsonl.zst": packed, "two.zst": twoFrames, "packed-by-another-name": packed} {
 		path := write(t, dir, name, data)
-		in, err := OpenInput(path)
+		in, err := OpenInput(files.Local{}, path)
 		require.NoError(t, err)
 		require.Equal(t, !strings.HasPrefix(name, "plain"), in.Packed(), name)
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -138,9 +139,9 @@ func TestInput(t *testing.T) {
 		}
 		require.NoError(t, in.Close())
 	}
-	_, err = OpenInput(dir)
+	_, err = OpenInput(files.Local{}, dir)
 	require.ErrorIs(t, err, eventlog.ErrInvalid)
-	_, err = OpenInput(filepath.Join(dir, "none"))
+	_, err = OpenInput(files.Local{}, filepath.Join(dir, "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -152,7 +153,7 @@ func TestInputCut(t *testing.T) {
 	require.NoError(t, err)
 	packed := enc.EncodeAll(raw, nil)
 	for cut := range packed {
-		in, err := OpenInput(write(t, t.TempDir(), "a.zst", packed[:cut]))
+		in, err := OpenInput(files.Local{}, write(t, t.TempDir(), "a.zst", packed[:cut]))
 		require.NoError(t, err)
 		lr, err := in.Lines(t.Context(), nil)
 		require.NoError(t, err)
@@ -171,7 +172,7 @@ func TestInputCut(t *testing.T) {
 
 // TestInputCancelled stops reading.
 func TestInputCancelled(t *testing.T) {
-	in, err := OpenInput(write(t, t.TempDir(), "a.jsonl", []byte("x\n")))
+	in, err := OpenInput(files.Local{}, write(t, t.TempDir(), "a.jsonl", []byte("x\n")))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

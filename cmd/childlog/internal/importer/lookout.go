@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -105,12 +106,12 @@ func (l *LineReader) Ended(err error, report func(code string, line int64, detai
 
 // FirstLine reads a file's first line. Errors: ErrSkip, and then find was told;
 // the end of ctx.
-func FirstLine(ctx context.Context, path string, find func(Finding)) ([]byte, error) {
+func FirstLine(ctx context.Context, from files.Files, path string, find func(Finding)) ([]byte, error) {
 	skip := func(code, detail string) ([]byte, error) {
 		find(Finding{Code: code, File: path, Line: 1, Detail: detail})
 		return nil, ErrSkip
 	}
-	in, err := OpenInput(path)
+	in, err := OpenInput(from, path)
 	if err != nil {
 		return skip(CodeUnreadableFile, err.Error())
 	}

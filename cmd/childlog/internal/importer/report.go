@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+
+	"childlog/cmd/childlog/internal/files"
 )
 
 // Options of an import.
@@ -11,6 +13,7 @@ type Options struct {
 	DryRun   bool // read, check and report; write nothing
 	Strict   bool // of a file with an unreadable line, take nothing
 	Progress func(done, of int64)
+	Files    files.Files // whose the paths are; nil: this process's
 }
 
 // Report is the outcome of an import. Delegations and drift are what it is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -20,13 +21,16 @@ type Run struct {
 
 // NewRun begins an import of another system's logs.
 func NewRun(s *eventlog.Store, system string, o Options) *Run {
+	if o.Files == nil {
+		o.Files = files.Local{}
+	}
 	return &Run{S: s, O: o, Report: Report{System: system, DryRun: o.DryRun, SessionList: []Session{},
 		DelegationList: []Delegation{}, Drift: []Drift{}}}
 }
 
 // Paths lists the files to import and counts them.
 func (r *Run) Paths(paths []string) ([]string, error) {
-	files, findings, err := Find(paths, r.S.Dir())
+	files, findings, err := Find(r.O.Files, paths, r.S.Dir())
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +79,7 @@ func Taken[T any](list []T, take func(T) error) ([]T, error) {
 
 // Open opens a file of the run. Errors: ErrSkip, with a finding.
 func (r *Run) Open(path string, p *Place) (*Input, error) {
-	in, err := OpenInput(path)
+	in, err := OpenInput(r.O.Files, path)
 	if err != nil {
 		r.Find(path, p, CodeUnreadableFile, 0, err.Error())
 		return nil, ErrSkip
@@ -92,7 +96,7 @@ func (r *Run) Refuse(path string, p *Place, bad int64) error {
 
 // Expect adds a file to what the progress counts to, passes times.
 func (r *Run) Expect(path string, passes int64) {
-	if in, err := OpenInput(path); err == nil {
+	if in, err := OpenInput(r.O.Files, path); err == nil {
 		r.of += passes * in.Size()
 		in.Close() // nothing was written through it
 	}

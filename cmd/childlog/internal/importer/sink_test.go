@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
 )
@@ -144,7 +145,7 @@ func TestUnchanged(t *testing.T) {
 					raw = enc.EncodeAll(raw, nil)
 				}
 				require.NoError(t, os.WriteFile(path, raw, 0o600))
-				in, err := OpenInput(path)
+				in, err := OpenInput(files.Local{}, path)
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, in.Close()) })
 				return in

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -21,16 +21,16 @@ var suffixes = []string{".jsonl", ".jsonl.zst"}
 // of itself; the store's own directory is passed over. A directory that can't
 // be read is a finding; a path that does not exist ends the import before it
 // began. Errors: eventlog.ErrNotFound, ErrInvalid (neither file nor directory).
-func Find(paths []string, storeDir string) ([]string, []Finding, error) {
+func Find(from files.Files, paths []string, storeDir string) ([]string, []Finding, error) {
 	var out []string
 	var findings []Finding
 	seen := map[string]bool{}
 	add := func(path string) {
 		key := path
-		if abs, err := filepath.Abs(path); err == nil {
+		if abs, err := from.Abs(path); err == nil {
 			key = abs
 		}
-		if real, err := filepath.EvalSymlinks(key); err == nil {
+		if real, err := from.EvalSymlinks(key); err == nil {
 			key = real
 		}
 		if !seen[key] {
@@ -38,9 +38,9 @@ func Find(paths []string, storeDir string) ([]string, []Finding, error) {
 			out = append(out, path)
 		}
 	}
-	store, storeErr := os.Stat(storeDir)
+	store, storeErr := from.Stat(storeDir)
 	for _, path := range paths {
-		fi, err := os.Stat(path)
+		fi, err := from.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, nil, fmt.Errorf("%w: no file or directory %s", eventlog.ErrNotFound, path)
@@ -53,10 +53,10 @@ func Find(paths []string, storeDir string) ([]string, []Finding, error) {
 			return nil, nil, fmt.Errorf("%w: %s is neither a regular file nor a directory", eventlog.ErrInvalid, path)
 		}
 		root := path
-		if real, err := filepath.EvalSymlinks(path); err == nil {
+		if real, err := from.EvalSymlinks(path); err == nil {
 			root = real // WalkDir does not enter a link, not even the one that was named
 		}
-		err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		err = files.Walk(from, root, func(p string, d fs.DirEntry, err error) error {
 			if rel, relErr := filepath.Rel(root, p); relErr == nil {
 				p = filepath.Join(path, rel)
 			}
@@ -68,7 +68,7 @@ func Find(paths []string, storeDir string) ([]string, []Finding, error) {
 				return nil
 			}
 			if d.IsDir() {
-				if fi, err := d.Info(); err == nil && storeErr == nil && os.SameFile(fi, store) {
+				if fi, err := d.Info(); err == nil && storeErr == nil && files.Same(fi, store) {
 					return fs.SkipDir
 				}
 				return nil

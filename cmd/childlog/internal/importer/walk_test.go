@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -32,30 +33,30 @@ func TestFind(t *testing.T) {
 		return out
 	}
 	want := in("logs/a.jsonl", "logs/b.jsonl", "logs/deep/er/c.jsonl.zst")
-	got, findings, err := Find([]string{logs}, store)
+	got, findings, err := Find(files.Local{}, []string{logs}, store)
 	require.NoError(t, err)
 	require.Empty(t, findings)
 	require.Equal(t, want, got)
 
-	got, _, err = Find(in("logs/notes.txt", "logs", "logs/a.jsonl", "logs/deep/../a.jsonl"), store)
+	got, _, err = Find(files.Local{}, in("logs/notes.txt", "logs", "logs/a.jsonl", "logs/deep/../a.jsonl"), store)
 	require.NoError(t, err)
 	require.Equal(t, append(in("logs/notes.txt"), want...), got, "each once")
 
 	require.NoError(t, os.Symlink(logs, filepath.Join(dir, "entry")))
-	got, _, err = Find(in("entry"), store)
+	got, _, err = Find(files.Local{}, in("entry"), store)
 	require.NoError(t, err)
 	require.Equal(t, in("entry/a.jsonl", "entry/b.jsonl", "entry/deep/er/c.jsonl.zst"), got, "a link that is named is meant")
-	got, _, err = Find(in("logs/link.jsonl"), store)
+	got, _, err = Find(files.Local{}, in("logs/link.jsonl"), store)
 	require.NoError(t, err)
 	require.Equal(t, in("logs/link.jsonl"), got)
 
-	_, _, err = Find(in("logs", "none"), store)
+	_, _, err = Find(files.Local{}, in("logs", "none"), store)
 	require.ErrorIs(t, err, eventlog.ErrNotFound)
-	_, _, err = Find(in("logs/pipe.jsonl"), store)
+	_, _, err = Find(files.Local{}, in("logs/pipe.jsonl"), store)
 	require.ErrorIs(t, err, eventlog.ErrInvalid)
 
 	t.Chdir(logs)
-	got, _, err = Find([]string{"."}, store)
+	got, _, err = Find(files.Local{}, []string{"."}, store)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.jsonl", "b.jsonl", "deep/er/c.jsonl.zst"}, got)
 }
