@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"childlog/policy"
 )
 
@@ -140,9 +138,4 @@ func CommitArgs(salt Salt, args []byte) Hash {
 	b = append(append(b, tagArgs...), salt[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(args)))
 	return sha256.Sum256(append(b, args...))
-}
-
-// askHash names an ask of a session in the table of names.
-func askHash(session uuid.UUID, ask string) Hash {
-	return sha256.Sum256(append(append([]byte(tagAsk), session[:]...), ask...))
 }

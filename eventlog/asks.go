@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"childlog/policy"
 )
 
@@ -105,11 +107,11 @@ func (st *stage) checkAsk(now *Row, ev *Event, asked map[string]bool) error {
 		if _, err := ParseAsked(ev); err != nil {
 			return refuse(ErrInvalid, "%v", err)
 		}
-		by, err := st.byName(name{nameAsk, askHash(now.Session, ask)})
+		by, err := st.byName(codeName(nameAsk, now.Session, ask))
 		if err != nil {
 			return err
 		}
-		if by == now.Session || asked[ask] {
+		if by != uuid.Nil || asked[ask] {
 			return refuse(ErrConflict, "was asked before; one id stands for one question")
 		}
 		asked[ask] = true

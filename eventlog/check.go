@@ -369,8 +369,12 @@ func (c *checker) index(ctx context.Context) error {
 		}
 	}
 	for n, id := range c.fold.st.over.names {
-		if got, err := c.s.st.byName(n); err != nil || got != id {
-			differs(id, fmt.Sprintf("a name of this session leads to %s (%v)", got, err))
+		got, err := c.s.st.byName(n)
+		if n.space == nameCall && seqIn(got) > seqIn(id) && !c.s.opts.ReadOnly { // decided again after the scan
+			continue
+		}
+		if err != nil || got != id {
+			differs(n.of(id), fmt.Sprintf("a name of this session leads to %s (%v)", got, err))
 		}
 	}
 	for k, want := range c.fold.st.over.links {

@@ -122,7 +122,7 @@ func (c *changes) drop(gone map[uuid.UUID]Totals) {
 		delete(c.rows, id)
 	}
 	for n, id := range c.names {
-		if _, ok := gone[id]; ok {
+		if _, ok := gone[n.of(id)]; ok {
 			delete(c.names, n)
 		}
 	}

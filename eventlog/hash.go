@@ -28,7 +28,7 @@ const (
 	tagExtern  = "childlog/extid/1"
 	tagDigest  = "childlog/digst/1"
 	tagArgs    = "childlog/cargs/1"
-	tagAsk     = "childlog/askid/1"
+	tagCode    = "childlog/scode/1"
 )
 
 // Genesis is h0 of a session's chain: the hash before its first event. No

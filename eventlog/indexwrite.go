@@ -242,7 +242,9 @@ func dropSessions(rows, pos, names indexWriter, gone map[uuid.UUID]Totals) error
 		}
 		var id uuid.UUID
 		copy(id[:], v)
-		if _, ok := gone[id]; ok {
+		n := name{space: nameSpace(k[0])}
+		copy(n.hash[:], k[1:])
+		if _, ok := gone[n.of(id)]; ok {
 			stale = append(stale, bytes.Clone(k))
 		}
 		return nil

@@ -100,6 +100,7 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 	if ev.Imported && ev.Type != TypeSessionCreated {
 		return // what a log from elsewhere says of others binds nobody here
 	}
+	ev.codes(named)
 	switch ev.Type {
 	case TypeSessionCreated:
 		c, err := ParseCreated(ev)
@@ -124,16 +125,12 @@ func relations(ev *Event, named func(name, uuid.UUID), linked func(linkKey, link
 		if g, err := ParseGranted(ev); err == nil && ev.Source == SourceDelegation && !g.Key.IsZero() && g.Child == ev.Session {
 			named(name{nameKey, g.Key}, ev.Session)
 		}
-	case TypeApprovalAsked:
-		if ev.Source != SourceImport { // a foreign log may ask twice
-			named(name{nameAsk, askHash(ev.Session, ev.Facts.Str("ask"))}, ev.Session)
-		}
 	case TypeSessionPurged:
 		p, err := ParsePurged(ev)
 		if err != nil || ev.Session != StoreSession {
 			return
 		}
-		named(purgedName(p.Session), purgedSeq(ev.Seq))
+		named(purgedName(p.Session), asSeq(ev.Seq))
 		if !p.Key.IsZero() {
 			named(name{nameKey, p.Key}, p.Session)
 		}

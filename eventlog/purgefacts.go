@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -95,12 +94,6 @@ func (e *PurgedError) Error() string {
 
 func (e *PurgedError) Unwrap() error { return ErrPurged }
 
-// purgedSeq puts a seq into what a name leads to, which else is a session.
-func purgedSeq(seq uint64) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[8:], seq)
-	return id
-}
-
 // absentFrom says why a session has no state: there never was one, or it was
 // purged.
 func absentFrom(session uuid.UUID, byName func(name) (uuid.UUID, error)) error {
@@ -109,7 +102,7 @@ func absentFrom(session uuid.UUID, byName func(name) (uuid.UUID, error)) error {
 	case err != nil:
 		return err
 	case at != uuid.Nil:
-		return &PurgedError{Session: session, Seq: binary.BigEndian.Uint64(at[8:])}
+		return &PurgedError{Session: session, Seq: seqIn(at)}
 	}
 	return notFound(session)
 }
@@ -127,7 +120,7 @@ func (s *Store) Purged(ctx context.Context, session uuid.UUID) (Purged, error) {
 	if err != nil || at == uuid.Nil {
 		return Purged{}, orNotPurged(session, err)
 	}
-	seq := binary.BigEndian.Uint64(at[8:])
+	seq := seqIn(at)
 	page, err := s.Read(ctx, StoreSession, ReadOptions{From: seq, To: seq})
 	switch {
 	case err != nil:
@@ -164,7 +157,7 @@ func (v *View) Purged(session uuid.UUID) (Purged, error) {
 	if err != nil || at == uuid.Nil {
 		return Purged{}, orNotPurged(session, err)
 	}
-	ev, err := v.Event(StoreSession, binary.BigEndian.Uint64(at[8:]))
+	ev, err := v.Event(StoreSession, seqIn(at))
 	if err != nil {
 		return Purged{}, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // foldVersion numbers the fold below. An index written by another version is
 // rebuilt, never trusted.
-const foldVersion = 4
+const foldVersion = 5
 
 // usageWindow bounds how far apart two records of one usage id may lie and
 // still count once: harnesses repeat a usage record while a response streams.
@@ -257,7 +257,11 @@ func (r *Row) apply(ev *Event, after Hash) {
 	case TypeDelegationStarted:
 		r.Delegations++
 	case TypeToolCall:
-		r.Calls++
+		// Whoever decides a call records it, and its harness may log it too: one
+		// call, as long as it is open.
+		if !slices.ContainsFunc(r.OpenCalls, func(o OpenCall) bool { return o.Call == f.Str("call") && o.Started }) {
+			r.Calls++
+		}
 		r.openCall(OpenCall{Call: f.Str("call"), Tool: f.Str("tool"), Seq: ev.Seq, Started: true})
 	case TypeToolResult:
 		r.closeCall(f.Str("call"))

@@ -13,7 +13,9 @@ type nameSpace byte
 const (
 	nameExternal nameSpace = 'x'
 	nameKey      nameSpace = 'k'
-	nameAsk      nameSpace = 'a' // leads to the session that asked
+	nameAsk      nameSpace = 'a' // of a session's code, as the next two: leads to the seq of the question
+	nameDecided  nameSpace = 'd' // to that of its decision
+	nameCall     nameSpace = 'c' // to that of the newest decision on a call
 	namePurged   nameSpace = 'p' // of a session id: leads to its session/purged, see purgedName
 )
 

@@ -36,6 +36,7 @@ type Judgement struct {
 	Failure      error      // why the policy could not be read, if so
 
 	CallSeq, DecisionSeq uint64 // of what was recorded, 0 if nothing was
+	Existing             bool   // it was recorded before: this is the answer to a retry
 }
 
 // Decider says who decided: the pin of a child, whoever gave the allowed-once

@@ -219,7 +219,7 @@ func TestCase54_AWorkerUnderAnExplorer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "grant.shell", x.Field)
 	require.Equal(t, explorer, x.Chain[x.LostAt].Session)
-	touch.Call.Verdict = policy.Classified{By: "classifier", Need: policy.GrantInspect}
+	touch.Call.ID, touch.Call.Verdict = "t2", policy.Classified{By: "classifier", Need: policy.GrantInspect}
 	require.True(t, func() bool { j := f.record(worker, touch); return j.Allowed() }(), "what only inspects is allowed")
 }
 
@@ -232,7 +232,7 @@ func TestCase57_ToolScopeAndNames(t *testing.T) {
 	child := f.childOf(f.editor(), materialize.Request{Want: policy.Request{Wish: policy.Wish{Tools: tools}}}).ID
 	for tool, code := range map[string]policy.Code{"write": policy.CodeToolScope, "file": policy.CodeToolScope, "BASH": policy.CodeToolScope, "read": policy.CodeAllowed,
 		"re\u0430d": policy.CodeMalformed, "read\u200b": policy.CodeMalformed} {
-		j := f.record(child, callOf(t, "n1", tool, `{"path":"a"}`))
+		j := f.record(child, callOf(t, uuid.NewString(), tool, `{"path":"a"}`))
 		require.Equal(t, code, j.Code, "%q", tool)
 		got, err := replay.ReadDecision(f.ctx, f.Store, child, j.DecisionSeq)
 		require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestCase58_DeniedByClass(t *testing.T) {
 	f := newFixture(t)
 	child := f.childOf(f.editor(), materialize.Request{Want: policy.Request{Wish: policy.Wish{DeniedTools: []string{"exec_shell*"}}}}).ID
 	for _, tool := range []string{"write_stdin", "Bash", "exec_shell"} {
-		j := f.record(child, callOf(t, "s1", tool, `{"command":"ls"}`))
+		j := f.record(child, callOf(t, "s-"+tool, tool, `{"command":"ls"}`))
 		require.Equal(t, policy.CodeDenyList, j.Code, tool)
 		require.Equal(t, policy.ClassShell, j.Tool.Class, tool)
 	}
@@ -284,6 +284,10 @@ func TestCase60_AnAllowedOnceIsRecordedOnce(t *testing.T) {
 			if c.allowed {
 				require.Equal(t, "a1", f.found(root, replay.DecisionFilter{})[0].Ask)
 				again := f.record(root, r)
+				require.True(t, again.Existing, "the same call is the same record")
+				require.Equal(t, j.DecisionSeq, again.DecisionSeq)
+				f.say(root, 0, event(t, "tool/result", "call", "call-a1", "outcome", "ok"))
+				again = f.record(root, r)
 				require.False(t, again.Allowed(), "used up")
 			}
 		})

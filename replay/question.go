@@ -47,7 +47,12 @@ func askedSalt(ev *eventlog.Event) (salt eventlog.Salt, ok bool) {
 	if ev.ContentErr != nil || json.Unmarshal(ev.Content, &c) != nil {
 		return salt, false
 	}
-	b, err := hex.DecodeString(c.Salt)
+	return parseSalt(c.Salt)
+}
+
+// parseSalt reads a salt as contents hold it, in hex.
+func parseSalt(text string) (salt eventlog.Salt, ok bool) {
+	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(salt) {
 		return salt, false
 	}

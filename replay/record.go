@@ -21,7 +21,9 @@ type decisionTexts struct {
 	Tool    string         `json:"tool"` // as given, whatever it is
 	Targets []string       `json:"targets"`
 	Outside []outside      `json:"outside,omitzero"`
-	Before  jsontext.Value `json:"before,omitzero"` // the arguments before amendments
+	Before  jsontext.Value `json:"before,omitzero"`  // the arguments before amendments
+	Ask     string         `json:"ask,omitzero"`     // the approval that the call named, whatever it was worth
+	Request string         `json:"request,omitzero"` // see commitRequest
 }
 
 type outside struct {
@@ -34,13 +36,18 @@ type outside struct {
 // is made inside the commit, on the policy that is in force there, so nothing
 // can come between. A needed allowed-once is used up by it.
 //
+// A call that was recorded is not recorded again: whoever lost the answer asks
+// again with the same call and gets what stands in the log, marked Existing, and
+// never more than holds now; see retry.go for the rules. Two that race with one
+// call id write one record.
+//
 // What can't be recorded is still answered, as a denial, with the error beside
 // it: a closed session, a superseded activation, an imported log, a policy that
 // can't be read. Nothing may be done on an answer that came with an error.
 //
 // Errors: ErrNotFound, ErrInvalid (no call id, or arguments that are no JSON),
-// ErrSessionClosed, ErrFenced, ErrEvidence, ErrPolicyUnreadable and those of a
-// commit.
+// ErrSessionClosed, ErrFenced, ErrEvidence, ErrPolicyUnreadable, *CallError (the
+// id stands for another call) and those of a commit.
 func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, error) {
 	args, err := exactArgs(r.Args)
 	if err != nil {
@@ -66,6 +73,12 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 			return nil, err
 		}
 		c = now
+		if was, found, err := c.again(v, &row, &r, admitted, args, before); err != nil {
+			return nil, err
+		} else if found {
+			out = was
+			return nil, nil
+		}
 		out = Judgement{Moment: moment(&row, v.Now().UnixMilli(), r.Epoch, true)}
 		out.Moment.Admitted = admitted
 		if r.Ask != "" && c.failure == nil {
@@ -96,7 +109,9 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 		return out, err
 	}
 	a.keep(c)
-	out.CallSeq, out.DecisionSeq = results[0].FirstSeq, results[0].LastSeq
+	if !out.Existing {
+		out.CallSeq, out.DecisionSeq = results[0].FirstSeq, results[0].LastSeq
+	}
 	return out, nil
 }
 
@@ -139,7 +154,8 @@ func (c *compiled) events(v *eventlog.View, row *eventlog.Row, out *Judgement, r
 	if err != nil {
 		return nil, err
 	}
-	texts := decisionTexts{Salt: hex.EncodeToString(salt[:]), Tool: r.Call.Tool, Targets: append([]string{}, out.Targets...), Before: before}
+	texts := decisionTexts{Salt: hex.EncodeToString(salt[:]), Tool: r.Call.Tool, Targets: append([]string{}, out.Targets...), Before: before,
+		Ask: r.Ask, Request: commitRequest(salt, &r.Call)}
 	for _, o := range out.Outside {
 		texts.Outside = append(texts.Outside, outside(o))
 	}

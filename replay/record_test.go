@@ -45,7 +45,7 @@ func TestARootFollowsTheRulesOfItsStore(t *testing.T) {
 	root := f.editor()
 	a := replay.NewAuthorizer(f.Store, root)
 	code := func() policy.Code {
-		j, err := a.Record(f.ctx, edits(t, "e1", "src/a.go"))
+		j, err := a.Record(f.ctx, edits(t, uuid.NewString(), "src/a.go"))
 		require.NoError(t, err)
 		return j.Code
 	}
@@ -126,7 +126,7 @@ func TestRecoveryAfterANarrowing(t *testing.T) {
 	require.True(t, back.Allowed(), "%s", back.Reason())
 	require.Equal(t, []string{"src/a.go"}, back.Targets)
 	for _, path := range []string{"src/b.go", "src/barred.go"} {
-		other := f.record(child, callOf(t, "u2", "rollback", `{"path":"`+path+`"}`))
+		other := f.record(child, callOf(t, uuid.NewString(), "rollback", `{"path":"`+path+`"}`))
 		require.False(t, other.Allowed(), path)
 	}
 	f.narrow(child, policy.ReadOnly, false)

@@ -81,10 +81,12 @@ type Decider struct {
 	Ref  *string `json:"ref"`
 }
 
-// RecordedAt says where a call and its decision were recorded.
+// RecordedAt says where a call and its decision were recorded. Existing: they
+// were before, and this answers a retry.
 type RecordedAt struct {
 	CallSeq     uint64 `json:"call_seq"`
 	DecisionSeq uint64 `json:"decision_seq"`
+	Existing    bool   `json:"existing"`
 }
 
 // Judgement is the answer to one call of a session: what check prints. Line is
@@ -111,7 +113,7 @@ func JudgementOf(j *replay.Judgement, call string) Judgement {
 		out.Failure = optional(j.Failure.Error())
 	}
 	if j.DecisionSeq != 0 {
-		out.Recorded = &RecordedAt{j.CallSeq, j.DecisionSeq}
+		out.Recorded = &RecordedAt{j.CallSeq, j.DecisionSeq, j.Existing}
 	}
 	return out
 }

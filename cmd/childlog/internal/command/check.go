@@ -44,10 +44,17 @@ can't be recorded because the session is closed, taken over by another
 activation, imported or unreadable is denied (exit 3), with a warning that says
 why; on every other failure there is no answer to act on.
 
+A recorded call is safe to repeat: whoever lost the answer runs the same call
+again and gets the decision that stands in the log ("existing"), never a second
+record and never more than holds now. An allow that the policy, a deadline or
+the end of its approval has overtaken is decided again instead. The same call id
+with another tool, other arguments or another escalation is a conflict (exit 4).
+
 --batch reads one call a line and answers one line each, in the same order.
 Every call is decided, and recorded, by itself. A line that holds no call gets
-an error with its number, and the run ends with exit 2; else 3 if any call was
-denied, else 8 if any needs an approval. The input is read as a whole first. If
+an error with its number, and the run ends with exit 2; one whose call id stands
+for another call, with exit 4; else 3 if any call was denied, else 8 if any
+needs an approval. The input is read as a whole first. If
 the store fails on the way, the lines without an answer were not decided.
 
 --at decides as of a seq: under the policy, the operator rules, the counters and
@@ -147,7 +154,10 @@ func (c *checkRun) decide(ctx context.Context, s *eventlog.Store, id uuid.UUID, 
 		if err == nil {
 			j, one.unwanted, err = c.one(ctx, s, authorizer, id, call, one.call)
 		}
-		if errors.Is(err, eventlog.ErrInvalid) && c.batch && c.at == 0 {
+		if taken := (*replay.CallError)(nil); errors.As(err, &taken) {
+			err = withHint(err, "a call id names one call of its session: repeat the call as it was, or give another one an id of its own")
+		}
+		if c.batch && (errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrInvalid) && c.at == 0) {
 			one.bad = err
 			continue
 		}
@@ -201,7 +211,11 @@ func (c *checkRun) tell(calls []checked) error {
 		switch {
 		case one.bad != nil:
 			f := failure.Of(one.bad)
-			v := wire.BadLine{Line: one.line, Error: wire.FailureBody{Code: f.Code, Message: one.bad.Error(), Hint: "mend the line as the message says, and send it again"}}
+			hint := "mend the line as the message says, and send it again"
+			if f.Exit == failure.ExitConflict {
+				hint = f.Hint
+			}
+			v := wire.BadLine{Line: one.line, Error: wire.FailureBody{Code: f.Code, Message: one.bad.Error(), Hint: hint}}
 			if err := c.show(v, func() { c.out.Println(term.Bad(c.prefix(one), "error: "), term.Plain(one.bad.Error())) }); err != nil {
 				return err
 			}
@@ -232,9 +246,11 @@ func (c *checkRun) prefix(one *checked) string {
 
 // outcome is the exit code of the whole.
 func (c *checkRun) outcome(calls []checked) error {
-	bad, denied, asks := 0, false, false
+	bad, taken, denied, asks := 0, 0, false, false
 	for i := range calls {
 		switch one := &calls[i]; {
+		case errors.Is(one.bad, eventlog.ErrConflict):
+			taken++
 		case one.bad != nil:
 			bad++
 		case one.judged.Verdict == policy.VerdictNeedsApproval:
@@ -246,6 +262,8 @@ func (c *checkRun) outcome(calls []checked) error {
 	switch {
 	case bad > 0:
 		return withHint(fmt.Errorf("%w: %d of %s hold no call", eventlog.ErrInvalid, bad, plural(len(calls), "line")), "mend those lines and send them again; the others were decided")
+	case taken > 0:
+		return withHint(fmt.Errorf("%w: %d of %s have the id of another call", eventlog.ErrConflict, taken, plural(len(calls), "line")), "give those calls ids of their own and send them again; the others were decided")
 	case denied:
 		return verdict(failure.ExitRefused)
 	case asks:

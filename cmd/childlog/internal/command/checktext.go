@@ -31,6 +31,9 @@ func recordedText(r *wire.RecordedAt) string {
 	if r == nil {
 		return ""
 	}
+	if r.Existing {
+		return fmt.Sprintf("; already recorded at seq %d and %d", r.CallSeq, r.DecisionSeq)
+	}
 	return fmt.Sprintf("; recorded at seq %d and %d", r.CallSeq, r.DecisionSeq)
 }
 
@@ -44,7 +47,11 @@ func (a *app) judged(j *replay.Judgement, v *wire.Judgement, origins []string) {
 	}
 	rows = append(rows, term.Row{Name: "decided", Value: term.Plain(fmt.Sprintf("by %s, under the policy of seq %d", v.Decider.Kind, v.EvaluatedSeq))})
 	if v.Recorded != nil {
-		rows = append(rows, term.Row{Name: "recorded", Value: term.Plain(fmt.Sprintf("the call at seq %d, the decision at seq %d", v.Recorded.CallSeq, v.Recorded.DecisionSeq))})
+		value := term.Plain(fmt.Sprintf("the call at seq %d, the decision at seq %d", v.Recorded.CallSeq, v.Recorded.DecisionSeq))
+		if v.Recorded.Existing {
+			value = term.Cat(value, term.Warn(", before; nothing was written"))
+		}
+		rows = append(rows, term.Row{Name: "recorded", Value: value})
 	}
 	a.out.Rows(rows...)
 	if j.Code == policy.CodeApprovalNever {
