@@ -52,7 +52,7 @@ func (s *Store) submit(ctx context.Context, u *unit) error {
 // ErrDuplicate, ErrEvidence, ErrUnauthorized (a closed family), ErrInvalid,
 // ErrTooLarge, ErrNoSpace, ErrReadOnly: nothing was written.
 // ErrOutcomeUnknown, or a ctx that ended while waiting: it may have been; a
-// retry with the same event ids settles it.
+// retry with the same event ids, or under the same key, settles it.
 func (s *Store) Append(ctx context.Context, b Batch) (Result, error) {
 	p, err := s.AppendAsync(ctx, b)
 	if err != nil {
@@ -69,6 +69,9 @@ type Pending struct{ u *unit }
 // full, until ctx ends. The batch must not change until Wait returned.
 func (s *Store) AppendAsync(ctx context.Context, b Batch) (*Pending, error) {
 	if err := checkLimit("events of a batch", len(b.Events), s.limits.BatchEvents); err != nil {
+		return nil, err
+	}
+	if err := b.keyed(); err != nil {
 		return nil, err
 	}
 	prepared, err := s.prepare(entryHarness, b.Events)

@@ -29,6 +29,12 @@ type Batch struct {
 	Epoch   uint64 // of the caller's activation; 0: none
 	Events  []NewEvent
 
+	// Key makes a retry safe without ids: the events have theirs from it, see
+	// [KeyedID], and a batch under a key that is there gets its original result.
+	// It names one batch of its session, for ever. Only for [Store.Append]; ""
+	// is none.
+	Key string
+
 	erase   []contentRef // with EntryErase: contents that go with the event that says so
 	condemn []uuid.UUID  // with EntryErase: sessions whose purge it records
 	foreign []pending    // of another store's log, in place of Events; see ImportLogs

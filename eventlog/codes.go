@@ -29,7 +29,7 @@ func codeName(space nameSpace, session uuid.UUID, code string) name {
 // for it.
 func (n name) of(id uuid.UUID) uuid.UUID {
 	switch n.space {
-	case nameCall, nameAsk, nameDecided:
+	case nameCall, nameAsk, nameDecided, nameBatch:
 		return uuid.UUID(n.hash[:16])
 	case namePurged:
 		return uuid.Nil
@@ -47,6 +47,9 @@ func seqIn(id uuid.UUID) uint64 { return binary.BigEndian.Uint64(id[8:]) }
 
 // codes calls fn with the codes that an event of its session states.
 func (ev *Event) codes(fn func(name, uuid.UUID)) {
+	if isKeyed(ev.ID, 0) {
+		fn(keyedName(ev.Session, ev.ID), asSeq(ev.Seq))
+	}
 	switch {
 	case ev.Source == SourceImport: // a foreign log may use a code twice, and answers no retry
 	case ev.Type == TypeToolDecision:

@@ -180,6 +180,9 @@ func (s *Store) stageUnit(st *stage, u *unit) (results []Result, err error) {
 				if prepared[i] = batches[i].foreign; prepared[i] != nil {
 					continue
 				}
+				if batches[i].Key != "" { // in effect for Append alone
+					return invalidf("session %s: a batch of a plan takes no key", batches[i].Session)
+				}
 				if prepared[i], err = s.prepare(u.via, batches[i].Events); err != nil {
 					return err
 				}

@@ -151,7 +151,7 @@ func TestGoldenHashes(t *testing.T) {
 		fmt.Fprintf(&out, "%s\n  sha256(%x)\n  %x\n", v.name, v.of, v.got[:])
 	}
 	golden(t, "format/hashes.golden", out.String())
-	for _, tag := range []string{tagGenesis, tagChain, tagHeader, tagContent, tagKey, tagExtern, tagDigest, tagArgs, tagCode} {
+	for _, tag := range []string{tagGenesis, tagChain, tagHeader, tagContent, tagKey, tagExtern, tagDigest, tagArgs, tagCode, tagBatch} {
 		require.Len(t, tag, 16, "no tagged input is a prefix of another's only if all tags are of one length")
 	}
 }

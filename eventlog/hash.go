@@ -29,6 +29,7 @@ const (
 	tagDigest  = "childlog/digst/1"
 	tagArgs    = "childlog/cargs/1"
 	tagCode    = "childlog/scode/1"
+	tagBatch   = "childlog/batch/1"
 )
 
 // Genesis is h0 of a session's chain: the hash before its first event. No

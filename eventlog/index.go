@@ -350,11 +350,11 @@ func (ix *index) eachRow(from uuid.UUID, fn func(*Row) (bool, error)) error {
 func nameRow(n name) []byte { return append([]byte{byte(n.space)}, n.hash[:]...) }
 
 // byName needs the whole index to be sound before it says that there is no such
-// name, but for a call: reading all of a large index would be the longest part
-// of a process that decides one call, and what a name hidden by damage costs is
-// a second record of that call, decided on the policy of its own moment.
+// name, but for a call and a batch: reading all of a large index would be the
+// longest part of a process that decides one call, and what a name hidden by
+// damage costs is a second record, decided on the policy of its own moment.
 func (ix *index) byName(n name) (id uuid.UUID, err error) {
-	if n.space == nameCall {
+	if n.space == nameCall || n.space == nameBatch {
 		_, err = ix.get(bucketNames, nameRow(n), "name", func(v []byte) error { copy(id[:], v); return nil })
 		return id, err
 	}

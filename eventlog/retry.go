@@ -26,7 +26,11 @@ func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, foun
 	if !named {
 		return res, false, nil
 	}
-	if b.Expect.any || b.Expect.seq >= e.row.Head {
+	if keyed, err := st.findKeyed(b.Session, events); err != nil {
+		return res, false, err
+	} else if keyed != 0 { // whatever head the caller expects: it was there
+		first = keyed
+	} else if b.Expect.any || b.Expect.seq >= e.row.Head {
 		i, seq, err := st.findID(e, events)
 		if err != nil || seq == 0 {
 			return res, false, err
@@ -37,9 +41,19 @@ func (st *stage) retried(e *entry, b *Batch, events []pending) (res Result, foun
 		first = seq - min(seq-1, uint64(i))
 	}
 	last := first + uint64(len(events)) - 1
-	stored, err := readSeqs(e, st, first, min(last, e.row.Head))
+	until := last
+	if isKeyed(events[0].id, 0) {
+		until++ // to see whether the stored batch goes on
+	}
+	stored, err := readSeqs(e, st, first, min(until, e.row.Head))
 	if err != nil {
 		return res, false, err
+	}
+	if len(stored) > len(events) {
+		if next := &stored[len(events)]; longer(events, next) {
+			return res, false, &DuplicateError{Session: b.Session, ID: next.ID, Seq: next.Seq, Field: "number of events"}
+		}
+		stored = stored[:len(events)]
 	}
 	for i := range events {
 		p := &events[i]

@@ -16,6 +16,7 @@ const (
 	nameAsk      nameSpace = 'a' // of a session's code, as the next two: leads to the seq of the question
 	nameDecided  nameSpace = 'd' // to that of its decision
 	nameCall     nameSpace = 'c' // to that of the newest decision on a call
+	nameBatch    nameSpace = 'b' // to that of the first event of a batch that has a key
 	namePurged   nameSpace = 'p' // of a session id: leads to its session/purged, see purgedName
 )
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -42,6 +43,7 @@ func newAppendCmd(a *app) *cobra.Command {
 	var (
 		expect expectFlag
 		epoch  uint64
+		key    string
 	)
 	cmd := &cobra.Command{
 		Use:     "append ID [FILE|-]",
@@ -58,7 +60,7 @@ stdin. All lines are one atomic batch.
   content_base64  bytes
   id              a UUID, for retries: the same id and body at its --expect
                   place, or among the session's last 256 events, are stored
-                  once
+                  once; --key does without
   ignorable       true if a reader that does not know the type may skip it
 
 An event has at most one content. Facts are hashed and stay for ever, so free
@@ -69,11 +71,16 @@ written.
 childlog's own families (delegation, sandbox, approval, session and so on) are
 written by their own commands only (exit 3).
 
+--key makes the whole batch safe to repeat: it names this one batch of the
+session, for ever. Whoever lost the answer sends the same lines under the same
+key and gets the original result; other lines under it are refused (exit 4). The
+events have their ids from it, so the lines carry none.
+
 --expect makes the append fail if the head is another one (exit 4). While an
 activation is open its --epoch is needed; a superseded one is fenced (exit 4).`),
 		Example: `  echo '{"type":"user/message","content_text":"hi"}' | childlog append 0a1b2c3d
   childlog append 0a1b2c3d --expect 12 --epoch 2 batch.jsonl
-  childlog append 0a1b2c3d --json - < batch.jsonl`,
+  childlog append 0a1b2c3d --key 'run 4, step 7' --json - < batch.jsonl`,
 		Args: between(1, "ID", "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := a.stdin
@@ -85,7 +92,10 @@ activation is open its --epoch is needed; a superseded one is fenced (exit 4).`)
 				defer f.Close()
 				in = f
 			}
-			b := eventlog.Batch{Expect: eventlog.Any(), Epoch: epoch}
+			if key == "" && cmd.Flags().Changed("key") {
+				return usagef("--key: want a name for this batch, got none")
+			}
+			b := eventlog.Batch{Expect: eventlog.Any(), Epoch: epoch, Key: key}
 			if expect.seq != nil {
 				b.Expect = eventlog.At(*expect.seq)
 			}
@@ -100,6 +110,9 @@ activation is open its --epoch is needed; a superseded one is fenced (exit 4).`)
 					return err
 				}
 				res, err := s.Append(cmd.Context(), b)
+				if key != "" && errors.Is(err, eventlog.ErrDuplicate) {
+					err = withHint(err, "a key names one batch of its session: send those lines again as they were, or take another key")
+				}
 				if err != nil {
 					return err
 				}
@@ -109,6 +122,7 @@ activation is open its --epoch is needed; a superseded one is fenced (exit 4).`)
 	}
 	cmd.Flags().Var(&expect, "expect", "the head seq that the log must have, 0 for an empty one")
 	cmd.Flags().Uint64Var(&epoch, "epoch", 0, "the activation that appends")
+	cmd.Flags().StringVar(&key, "key", "", "name this batch, so that a retry of it is written once")
 	return cmd
 }
 
