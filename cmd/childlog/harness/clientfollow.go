@@ -60,15 +60,21 @@ type lostStream struct{ error }
 func (e *lostStream) Unwrap() error { return e.error }
 
 func (f *clientFollow) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(f.c.ctx, func() { cancel(fmt.Errorf("%w: the client was closed", eventlog.ErrStoreClosed)) })()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.c.ctx, cancel)()
+	ended := func() error {
+		if f.c.ctx.Err() != nil {
+			return fmt.Errorf("%w: the client was closed", eventlog.ErrStoreClosed)
+		}
+		return ctx.Err()
+	}
 	pause, tries, connected := firstPause, 0, false
 	for {
 		before := f.last
 		began, err := f.stream(ctx)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := ended(); err != nil {
+			return err
 		}
 		lost := (*lostStream)(nil)
 		if !errors.As(err, &lost) || !began && !connected {
@@ -84,7 +90,7 @@ func (f *clientFollow) run(ctx context.Context) error {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ended()
 		}
 		pause = min(2*pause, lastPause)
 	}

@@ -99,3 +99,21 @@ type Followed struct {
 	Session string `json:"session"`
 	Event   Event  `json:"event"`
 }
+
+// Line renders it as one line of JSON, with a json content as [Event.Line] has it.
+func (f *Followed) Line() ([]byte, error) {
+	event, err := f.Event.Line()
+	if err != nil {
+		return nil, err
+	}
+	head, err := Line(struct {
+		Cursor  string `json:"cursor"`
+		Session string `json:"session"`
+	}{f.Cursor, f.Session})
+	if err != nil {
+		return nil, err
+	}
+	head = append(head[:len(head)-len("}\n")], `,"event":`...)
+	head = append(head, event[:len(event)-1]...)
+	return append(head, "}\n"...), nil
+}
