@@ -29,6 +29,7 @@ type Client struct {
 	http                *http.Client
 	ctx                 context.Context // ends with Close
 	stop                context.CancelFunc
+	most                int64 // bytes of an answer
 }
 
 var _ Harness = (*Client)(nil)
@@ -221,7 +222,7 @@ func (x *exchange) do(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, x.lost(err)
 	}
 	defer resp.Body.Close()
-	text, err := readAll(resp)
+	text, err := x.c.readAll(resp)
 	if err != nil {
 		return nil, x.lost(err)
 	}
@@ -240,14 +241,14 @@ func (c *Client) sign(req *http.Request) {
 }
 
 // readAll reads an answer within its bound.
-func readAll(resp *http.Response) ([]byte, error) {
+func (c *Client) readAll(resp *http.Response) ([]byte, error) {
 	var b bytes.Buffer
-	if n := resp.ContentLength; n > 0 && n <= maxAnswer {
+	if n := resp.ContentLength; n > 0 && n <= c.most {
 		b.Grow(int(n) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1))
-	if err == nil && b.Len() > maxAnswer {
-		err = &eventlog.TooLargeError{What: "answer in bytes", Limit: maxAnswer, Size: uint64(b.Len())}
+	_, err := b.ReadFrom(io.LimitReader(resp.Body, c.most+1))
+	if err == nil && int64(b.Len()) > c.most {
+		err = &eventlog.TooLargeError{What: "answer in bytes", Limit: uint64(c.most), Size: uint64(b.Len())}
 	}
 	return b.Bytes(), err
 }

@@ -137,7 +137,7 @@ func (f *clientFollow) stream(ctx context.Context) (began bool, err error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		text, err := readAll(resp)
+		text, err := f.c.readAll(resp)
 		if err != nil {
 			return false, &lostStream{err}
 		}

@@ -59,7 +59,7 @@ const (
 // a token that can't be used so; ErrStoreClosed, with the cause, where nobody
 // answers.
 func Dial(ctx context.Context, target string, o Options) (*Client, error) {
-	c := &Client{token: o.Token}
+	c := &Client{token: o.Token, most: maxAnswer}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	transport := &http.Transport{
 		DialContext:         dialer.DialContext,
