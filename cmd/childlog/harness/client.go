@@ -114,6 +114,10 @@ func (c *Client) Check(ctx context.Context, r CheckRequest) (wire.Judgement, err
 	return call(ctx, c, OpCheck, r)
 }
 
+func (c *Client) Ask(ctx context.Context, r AskRequest) (Ruling, error) {
+	return call(ctx, c, OpAsk, r)
+}
+
 func (c *Client) ExplainField(ctx context.Context, r ExplainFieldRequest) (wire.Explanation, error) {
 	return call(ctx, c, OpExplainField, r)
 }

@@ -81,6 +81,10 @@ type Harness interface {
 	// with Record is no permission, whatever came before it. A call that is
 	// denied because the session records nothing any more has Recorded null.
 	Check(ctx context.Context, r CheckRequest) (wire.Judgement, error)
+	// Ask records the question whether a call may be made once, and what decides
+	// it: the pin of a child rejects before anybody is asked, and so do a root
+	// whose approvals are never and a session without an open turn. Nothing waits.
+	Ask(ctx context.Context, r AskRequest) (Ruling, error)
 
 	// ExplainField says why a field of a policy has its value.
 	ExplainField(ctx context.Context, r ExplainFieldRequest) (wire.Explanation, error)

@@ -66,6 +66,7 @@ func (ResumeRequest) Level() Level       { return Reads } // whoever it is for, 
 func (RootRequest) Level() Level     { return Works }
 func (DelegateRequest) Level() Level { return Works }
 func (AppendRequest) Level() Level   { return Works }
+func (AskRequest) Level() Level      { return Works }
 func (ClaimRequest) Level() Level    { return Works }
 func (EndRequest) Level() Level      { return Works }
 func (ConsumeRequest) Level() Level  { return Works }

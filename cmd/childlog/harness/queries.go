@@ -25,6 +25,14 @@ type CheckRequest struct {
 	At       uint64 `json:"at,omitzero"`       // as of this seq, without Record and Epoch; 0: now
 }
 
+// AskRequest asks whether one call, which needs an approval, may be made once.
+type AskRequest struct {
+	Session  string `json:"session"`
+	Epoch    uint64 `json:"epoch,omitzero"`    // the activation that asks
+	Call     Call   `json:"call"`              // its Ask, if given, becomes the question's id, a code new in the session
+	Question string `json:"question,omitzero"` // what to show a person; content
+}
+
 // ExplainFieldRequest asks why a field of a policy has its value.
 type ExplainFieldRequest struct {
 	Session string `json:"session"`

@@ -35,6 +35,7 @@ func handler(h harness.Harness) http.Handler {
 	serve(mux, h, harness.OpPolicy)
 	serve(mux, h, harness.OpResume)
 	serve(mux, h, harness.OpCheck)
+	serve(mux, h, harness.OpAsk)
 	serve(mux, h, harness.OpExplainField)
 	serve(mux, h, harness.OpExplainAll)
 	serve(mux, h, harness.OpExplainCall)

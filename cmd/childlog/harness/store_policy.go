@@ -65,6 +65,32 @@ func (h *Store) Check(ctx context.Context, r CheckRequest) (wire.Judgement, erro
 	return wire.JudgementOf(&j, call.ID), nil
 }
 
+// Ask implements [Harness].
+func (h *Store) Ask(ctx context.Context, r AskRequest) (Ruling, error) {
+	doc, err := r.Call.domain()
+	if err != nil {
+		return Ruling{}, err
+	}
+	id, err := h.session(ctx, r.Session)
+	if err != nil {
+		return Ruling{}, err
+	}
+	row, err := h.s.Row(id)
+	if err != nil {
+		return Ruling{}, err
+	}
+	call, err := doc.Policy(row.WorkspaceRoot)
+	if err != nil {
+		return Ruling{}, at("call/escalation", err)
+	}
+	d, err := replay.Ask(ctx, h.s, replay.AskRequest{Session: id, Epoch: r.Epoch, Ask: doc.Ask, Call: doc.ID, Tool: doc.Tool, Args: doc.ArgsJSON,
+		Escalation: call.Escalation, Question: r.Question})
+	if err != nil {
+		return Ruling{}, err
+	}
+	return rulingOf(id.String(), doc.ID, &d), nil
+}
+
 // ExplainField implements [Harness].
 func (h *Store) ExplainField(ctx context.Context, r ExplainFieldRequest) (wire.Explanation, error) {
 	id, err := h.session(ctx, r.Session)
@@ -135,4 +161,15 @@ func (h *Store) Diff(ctx context.Context, r DiffRequest) (wire.Diff, error) {
 		return wire.Diff{}, err
 	}
 	return ops.Diff(&before, &after, changes), nil
+}
+
+func rulingOf(session, call string, d *replay.Ruling) Ruling {
+	v := Ruling{Session: session, Ask: d.Ask, Call: call, Outcome: string(d.Outcome), Decider: string(d.Decider), Seq: d.Seq, DecidedSeq: d.DecidedSeq}
+	if d.Rule != "" {
+		v.Rule = &d.Rule
+	}
+	if at := d.Origin.At; at.Seq != 0 {
+		v.Origin = &wire.Origin{Session: at.Session.String(), Seq: at.Seq}
+	}
+	return v
 }
