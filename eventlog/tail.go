@@ -53,8 +53,3 @@ func (s *Store) Tail(ctx context.Context, session uuid.UUID, from uint64, fn fun
 		}
 	}
 }
-
-// Changed returns a channel that is closed when the next group of frames became
-// durable, or the store closed. Whoever waits takes it before looking at what is
-// there ([Store.Durable]), so that nothing falls between.
-func (s *Store) Changed() <-chan struct{} { return s.changed.wait() }
