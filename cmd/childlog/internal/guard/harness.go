@@ -66,7 +66,7 @@ type eventRow struct {
 // and never installed: its hook has to make a worktree and print where.
 var eventRows = [...]eventRow{
 	{"SessionStart", KindStart, "ac", true},
-	{"SessionEnd", KindEnd, "a", true},
+	{"SessionEnd", KindEnd, "ac", true},
 	{"UserPromptSubmit", KindPrompt, "ac", true},
 	{"PreToolUse", KindCall, "ac", true},
 	{"PermissionRequest", KindPermission, "ac", true},

@@ -39,7 +39,7 @@ func parse(src []byte) (*document, error) {
 	}
 	var err error
 	if d.root, err = hujson.Parse(d.body); err != nil {
-		return nil, fmt.Errorf("%w: no JSON: %w", eventlog.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: no JSON: %s", eventlog.ErrInvalid, strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	if d.root.Value.Kind() != '{' {
 		return nil, d.wrong(d.root.StartOffset, "want an object")
@@ -64,7 +64,7 @@ func strict(h *Harness, src []byte) error {
 		if _, lax := hujson.Parse(body); lax == nil && utf8.Valid(body) && !errors.Is(err, jsontext.ErrDuplicateName) {
 			return fmt.Errorf("%w: line %d, column %d: a comment or a comma too many, with which %s drops the whole file; remove it", eventlog.ErrInvalid, line, column, h.Title)
 		}
-		return fmt.Errorf("%w: line %d, column %d: %w", eventlog.ErrInvalid, line, column, err)
+		return fmt.Errorf("%w: line %d, column %d: %s", eventlog.ErrInvalid, line, column, strings.TrimPrefix(err.Error(), "jsontext: "))
 	}
 	if rest := bytes.TrimLeft(body[dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
 		line, column := place(body, len(body)-len(rest))

@@ -98,7 +98,7 @@ func put(h *Harness, src []byte, c Command, exe string) ([]byte, error) {
 		}
 		src = next
 	}
-	for _, e := range h.events {
+	for _, e := range h.events() {
 		d, all, err := understand(h, src, exe)
 		if err != nil {
 			return nil, err

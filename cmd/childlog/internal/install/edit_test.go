@@ -100,6 +100,7 @@ func TestCommands(t *testing.T) {
 		{Exe: "/opt/bin/childlog", Store: "/s"},
 		{Exe: "/opt/my bin/childlog", Store: "/it's \"$HOME\" `x`\\/é", KeyFile: "/k", Profile: "read-only", Observe: true},
 		{Exe: "/tmp/it.test", Store: "/a\nb", Profile: "trusted"},
+		{Exe: "/opt/bin/childlog", Store: "/s", Policy: "/p q.json", rest: []string{"--timeout", "2s"}},
 	} {
 		for _, h := range Harnesses() {
 			got, ok := parseCommand(h, c.line(h), c.Exe)
@@ -111,7 +112,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, line := range []string{
 		"", "childlog", "childlog guard", "childlog guard other", "echo childlog guard codex", "childlog guard codex; rm x", "childlog guard codex > x", "X=1 childlog guard codex",
-		"childlog guard codex &", "childlog guard 'codex", `childlog guard "co$dex"`, "childlog guard codex\\", "/opt/notchildlog guard codex", "childlog guard codex*", "childlog append guard",
+		"childlog guard codex &", "childlog guard 'codex", `childlog guard "co$dex"`, "childlog guard codex\\", "/opt/notchildlog guard codex", "childlog guard codex*", "childlog append guard", "childlog guard claude-code guard codex",
 	} {
 		_, ok := parseCommand(Codex, line, "/opt/bin/childlog")
 		require.False(t, ok, line)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"childlog/cmd/childlog/internal/guard"
 	"childlog/eventlog"
 )
 
@@ -14,13 +15,13 @@ type Harness struct {
 	Name  string // as in the command, such as "claude-code"
 	Title string // for people
 
-	homeVar   string // the variable that moves the directory of its settings
-	dir       string // that directory, in the home directory and in a project
-	user      string // the settings file of the user
-	project   string // the settings file of a project that is this person's
-	events    []event
-	rootNames []string // the only names at the root that it accepts; nil: any
-	bom       bool     // it passes over a byte order mark
+	homeVar    string // the variable that moves the directory of its settings
+	dir        string // that directory, in the home directory and in a project
+	user       string // the settings file of the user
+	project    string // the settings file of a project that is this person's
+	endSeconds int
+	rootNames  []string // the only names at the root that it accepts; nil: any
+	bom        bool     // it passes over a byte order mark
 }
 
 // event is one hook to register.
@@ -34,7 +35,8 @@ type event struct {
 // harness that gives up first would let the call through.
 const hookSeconds = 30
 
-// Seconds that a hook at the end of a session may take. Codex cuts it at three.
+// Seconds that a hook at the end of a session may take, where nothing can be
+// blocked. Codex cuts it at three.
 const (
 	endSecondsClaude = 10
 	endSecondsCodex  = 3
@@ -43,22 +45,12 @@ const (
 // ClaudeCode and Codex are the harnesses that have a guard.
 var (
 	ClaudeCode = &Harness{
-		Name: "claude-code", Title: "Claude Code",
-		homeVar: "CLAUDE_CONFIG_DIR", dir: ".claude", user: "settings.json", project: "settings.local.json", bom: true,
-		events: []event{
-			{"SessionStart", "", hookSeconds}, {"SessionEnd", "", endSecondsClaude}, {"UserPromptSubmit", "", hookSeconds},
-			{"PreToolUse", "*", hookSeconds}, {"PermissionRequest", "*", hookSeconds}, {"PostToolUse", "*", hookSeconds}, {"PostToolUseFailure", "*", hookSeconds},
-			{"SubagentStart", "", hookSeconds}, {"SubagentStop", "", hookSeconds}, {"Stop", "", hookSeconds},
-		},
+		Name: string(guard.ClaudeCode), Title: "Claude Code",
+		homeVar: "CLAUDE_CONFIG_DIR", dir: ".claude", user: "settings.json", project: "settings.local.json", endSeconds: endSecondsClaude, bom: true,
 	}
 	Codex = &Harness{
-		Name: "codex", Title: "Codex",
-		homeVar: "CODEX_HOME", dir: ".codex", user: "hooks.json", project: "hooks.json", rootNames: []string{"description", "hooks"},
-		events: []event{
-			{"SessionStart", "", hookSeconds}, {"SessionEnd", "", endSecondsCodex}, {"UserPromptSubmit", "", hookSeconds},
-			{"PreToolUse", "*", hookSeconds}, {"PermissionRequest", "*", hookSeconds}, {"PostToolUse", "*", hookSeconds},
-			{"SubagentStart", "", hookSeconds}, {"SubagentStop", "", hookSeconds}, {"Stop", "", hookSeconds},
-		},
+		Name: string(guard.Codex), Title: "Codex",
+		homeVar: "CODEX_HOME", dir: ".codex", user: "hooks.json", project: "hooks.json", endSeconds: endSecondsCodex, rootNames: []string{"description", "hooks"},
 	}
 )
 
@@ -84,21 +76,33 @@ func ByName(name string) (*Harness, error) {
 	return nil, fmt.Errorf("%w: harness: got %q, want one of %s", eventlog.ErrInvalid, name, strings.Join(Names(), ", "))
 }
 
-// Events are the names of the events that a hook is registered for.
-func (h *Harness) Events() []string {
-	var out []string
-	for _, e := range h.events {
-		out = append(out, e.name)
+// Events are the names of the events that a hook is registered for: those that
+// the guard wants to be told of.
+func (h *Harness) Events() []string { return guard.Harness(h.Name).Events() }
+
+// events are they with what their hooks need. What is about a call can be
+// matched by the tool's name, and the guard is asked about every tool.
+func (h *Harness) events() (out []event) {
+	for _, name := range h.Events() {
+		e := event{name: name, seconds: hookSeconds}
+		switch guard.KindOf(name) {
+		case guard.KindCall, guard.KindPermission, guard.KindResult, guard.KindFailure:
+			e.matcher = "*"
+		case guard.KindEnd:
+			e.seconds = h.endSeconds
+		}
+		out = append(out, e)
 	}
 	return out
 }
 
 func (h *Harness) event(name string) (event, bool) {
-	i := slices.IndexFunc(h.events, func(e event) bool { return e.name == name })
+	events := h.events()
+	i := slices.IndexFunc(events, func(e event) bool { return e.name == name })
 	if i < 0 {
 		return event{}, false
 	}
-	return h.events[i], true
+	return events[i], true
 }
 
 // Env is what is asked of the surroundings. Nothing else of them is.

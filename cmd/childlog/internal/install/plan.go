@@ -48,6 +48,9 @@ type Plan struct {
 // Changes reports whether the settings file becomes another.
 func (p *Plan) Changes() bool { return p.Action != Unchanged && p.Action != Absent }
 
+// Line is the command line that the hooks run.
+func (p *Plan) Line() string { return p.Command.line(p.Harness) }
+
 // Diff is what changes, as a unified diff; empty if nothing does.
 func (p *Plan) Diff() string {
 	if !p.Changes() {
@@ -63,17 +66,18 @@ func (p *Plan) Diff() string {
 	return string(diff.Diff(from, p.file.data, to, p.after))
 }
 
-// Request asks for an installation. Where Profile or Observe of the command is
-// nil, an installed hook keeps what it says: installing again must not widen
-// what a session may do because a flag was left out.
+// Request asks for an installation. What is nil of it, an installed hook keeps:
+// installing again must not widen what a session may do because a flag was left
+// out. Of Profile and Policy one at most is given.
 type Request struct {
 	Harness *Harness
 	Env     Env
 	Project bool
-	Command Command // without Profile and Observe
+	Command Command // of it only the paths
 	Profile *string
+	Policy  *string
 	Observe *bool
-	Default string // profile where neither the request nor a hook names one
+	Default string // profile where neither the request nor a hook says anything
 }
 
 // Install works out how the guard gets into the settings. Errors: ErrInvalid for
@@ -127,13 +131,20 @@ func (r *Request) complete(present []Command) Command {
 	c := r.Command
 	c.Profile = r.Default
 	if len(present) > 0 {
-		c.Observe = present[0].Observe
-		if present[0].Profile != "" {
-			c.Profile = present[0].Profile
+		old := present[0]
+		c.Observe, c.Policy, c.rest = old.Observe, old.Policy, old.rest
+		if old.Profile != "" {
+			c.Profile = old.Profile
 		}
 	}
-	if r.Profile != nil {
-		c.Profile = *r.Profile
+	switch {
+	case r.Profile != nil:
+		c.Profile, c.Policy = *r.Profile, ""
+	case r.Policy != nil:
+		c.Policy = *r.Policy
+	}
+	if c.Policy != "" {
+		c.Profile = ""
 	}
 	if r.Observe != nil {
 		c.Observe = *r.Observe

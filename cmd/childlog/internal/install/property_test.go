@@ -129,7 +129,7 @@ func TestUndoIsExact(t *testing.T) {
 
 				taken, n, err := take(h, left, src, r.Command.Exe)
 				require.NoError(t, err)
-				require.Equal(t, len(h.events), n)
+				require.Equal(t, len(h.Events()), n)
 				require.Equal(t, canonical(t, src), canonical(t, taken))
 
 				u, err := Uninstall(h, r.Env, false, r.Command.Exe)

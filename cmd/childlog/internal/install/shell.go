@@ -12,7 +12,10 @@ type Command struct {
 	Store   string // absolute
 	KeyFile string // absolute, or "": the key is in the store
 	Profile string // of the root that a session gets
+	Policy  string // absolute: a document that says so instead of a profile, or ""
 	Observe bool   // record and never block
+
+	rest []string // what a person added to a hook of ours
 }
 
 // line is the command for a shell. Both harnesses hand it to one.
@@ -22,12 +25,15 @@ func (c Command) line(h *Harness) string {
 		words = append(words, "--key-file", c.KeyFile)
 	}
 	words = append(words, "guard", h.Name)
-	if c.Profile != "" {
+	if c.Policy != "" {
+		words = append(words, "--policy", c.Policy)
+	} else if c.Profile != "" {
 		words = append(words, "--profile", c.Profile)
 	}
 	if c.Observe {
 		words = append(words, "--observe")
 	}
+	words = append(words, c.rest...)
 	for i, w := range words {
 		words[i] = quote(w)
 	}
@@ -64,10 +70,17 @@ func parseCommand(h *Harness, line, exe string) (Command, bool) {
 			c.KeyFile = take()
 		case "--profile":
 			c.Profile = take()
+		case "--policy":
+			c.Policy = take()
 		case "--observe":
 			c.Observe = !has || value != "false"
 		case "guard":
-			guard = i+1 < len(args) && args[i+1] == h.Name
+			if guard = i+1 < len(args) && args[i+1] == h.Name; !guard {
+				return Command{}, false
+			}
+			i++
+		default:
+			c.rest = append(c.rest, args[i])
 		}
 	}
 	return c, guard
