@@ -151,6 +151,8 @@ func (a *app) commands() []*cobra.Command {
 		newRulesCmd(a),
 		newScopeCmd(a),
 		newSchemaCmd(a),
+		newInstallCmd(a),
+		newUninstallCmd(a),
 		newReviewCmd(a),
 		newReportCmd(a),
 		newWhoCmd(a),
