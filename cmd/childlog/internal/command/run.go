@@ -178,6 +178,7 @@ func (a *app) commands() []*cobra.Command {
 		newCompactCmd(a),
 		newReindexCmd(a),
 		newSalvageCmd(a),
+		newDoctorCmd(a),
 		newDemoCmd(a),
 	}
 }

@@ -1,0 +1,148 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/install"
+)
+
+// patient is a machine of the test's own with a store and a home directory.
+func patient(t *testing.T) Options {
+	home := t.TempDir()
+	o := Options{Place: access.Place{Dir: filepath.Join(home, "store"), Command: "childlog doctor"}, Exe: os.Args[0], Version: "v", GuardSeconds: 5,
+		Env:   install.Env{Getenv: func(n string) string { return map[string]string{"HOME": home}[n] }, Dir: filepath.Join(home, "work"), System: filepath.Join(home, "system")},
+		Which: func(context.Context, string) (string, string, error) { return "", "", nil }}
+	_, err := access.Init(t.Context(), o.Place)
+	require.NoError(t, err)
+	return o
+}
+
+func put(t *testing.T, o Options, h *install.Harness) string {
+	store, err := filepath.Abs(o.Place.Dir)
+	require.NoError(t, err)
+	p, err := install.Install(install.Request{Harness: h, Env: o.Env, Command: install.Command{Exe: o.Exe, Store: store}, Default: "edit-here"})
+	require.NoError(t, err)
+	require.NoError(t, p.Apply())
+	return p.Path
+}
+
+// not lists what is not well, one line each.
+func not(t *testing.T, o Options) (out []string) {
+	for _, f := range Run(t.Context(), o) {
+		if f.Status != OK {
+			require.NotEmpty(t, f.Detail)
+			out = append(out, fmt.Sprintf("%s %s %s", f.Status, f.Check, f.Detail))
+		}
+	}
+	return out
+}
+
+// TestTrust: what the person told Codex of each hook counts, by its place in the
+// list.
+func TestTrust(t *testing.T) {
+	o := patient(t)
+	require.Empty(t, not(t, o))
+	path := put(t, o, install.Codex)
+	list := not(t, o)
+	require.Len(t, list, 1)
+	require.Contains(t, list[0], "problem hooks Codex passes over hooks that you have not trusted: SessionStart, ")
+	var b strings.Builder
+	for _, e := range []string{"session_start", "session_end", "user_prompt_submit", "pre_tool_use", "permission_request", "post_tool_use", "subagent_start", "subagent_stop", "stop"} {
+		fmt.Fprintf(&b, "[hooks.state.%q]\ntrusted_hash = \"sha256:x\"\n", path+":"+e+":0:0")
+	}
+	config := filepath.Join(filepath.Dir(path), "config.toml")
+	require.NoError(t, os.WriteFile(config, []byte(b.String()), 0o600))
+	require.Empty(t, not(t, o))
+	require.NoError(t, os.WriteFile(config, []byte(strings.Replace(b.String(), "stop:0:0\"]", "stop:0:0\"]\nenabled = false", 1)), 0o600))
+	require.Equal(t, []string{"problem hooks switched off in Codex: SubagentStop"}, not(t, o))
+	require.NoError(t, os.WriteFile(config, []byte("["), 0o600))
+	require.Contains(t, strings.Join(not(t, o), "\n"), "can't tell whether it turns hooks off")
+}
+
+// TestBadSettings: a file that the harness drops takes the guard with it.
+func TestBadSettings(t *testing.T) {
+	o := patient(t)
+	path := put(t, o, install.ClaudeCode)
+	require.Empty(t, not(t, o))
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append([]byte("// mine\n"), b...), 0o600))
+	list := not(t, o)
+	require.Len(t, list, 1)
+	require.Contains(t, list[0], "problem hooks Claude Code may drop the file, and with it the guard: invalid: line 1, column 1: a comment")
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	require.Contains(t, strings.Join(not(t, o), "\n"), "warning hooks invalid: line 1")
+}
+
+// TestNoStore: what is no store is said to be none, and is not made one.
+func TestNoStore(t *testing.T) {
+	o := patient(t)
+	empty := t.TempDir()
+	o.Place.Dir = empty
+	require.Contains(t, not(t, o)[0], "problem store no store is in this directory")
+	entries, err := os.ReadDir(empty)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+	o.Place.Dir = filepath.Join(empty, "file")
+	require.NoError(t, os.WriteFile(o.Place.Dir, nil, 0o600))
+	require.Contains(t, not(t, o)[0], "problem store it is no directory")
+}
+
+// TestDamage: a store that can't be opened is a problem, with the hint of its error.
+func TestDamage(t *testing.T) {
+	o := patient(t)
+	require.NoError(t, os.WriteFile(filepath.Join(o.Place.Dir, "store.db"), []byte("x"), 0o600))
+	var found *Finding
+	for _, f := range Run(t.Context(), o) {
+		if f.Status == Problem {
+			found = &f
+		}
+	}
+	require.NotNil(t, found)
+	require.Equal(t, "store", found.Check)
+	require.Contains(t, found.Fix, "childlog")
+}
+
+// TestWhich: a program that hangs, fails or is not there keeps nobody waiting.
+func TestWhich(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	path, version, err := Which(t.Context(), "codex")
+	require.NoError(t, err)
+	require.Empty(t, path+version)
+	script := func(text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "codex"), []byte("#!/bin/sh\n"+text), 0o700))
+	}
+	script("echo codex-cli 0.124.0; echo more")
+	path, version, err = Which(t.Context(), "codex")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "codex"), path)
+	require.Equal(t, "codex-cli 0.124.0", version)
+	script("exit 3")
+	_, _, err = Which(t.Context(), "codex")
+	require.ErrorContains(t, err, "exit status 3")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	script("exec /bin/sleep 1000")
+	_, _, err = Which(ctx, "codex")
+	require.ErrorContains(t, err, "no answer")
+	o := patient(t)
+	o.Which = func(context.Context, string) (string, string, error) { return "/x", "", errors.New("no answer") }
+	require.Len(t, not(t, o), 4, "of each: no answer, and no guard installed")
+}
+
+// TestWorst: the worst counts.
+func TestWorst(t *testing.T) {
+	require.Equal(t, OK, Worst(nil))
+	require.Equal(t, Warning, Worst([]Finding{{Status: OK}, {Status: Warning}, {Status: OK}}))
+	require.Equal(t, Problem, Worst([]Finding{{Status: Problem}, {Status: Warning}}))
+}
