@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/install"
+	"childlog/cmd/childlog/internal/tokens"
 )
 
 // patient is a machine of the test's own with a store and a home directory.
@@ -79,6 +81,11 @@ func TestBadSettings(t *testing.T) {
 	list := not(t, o)
 	require.Len(t, list, 1)
 	require.Contains(t, list[0], "problem hooks Claude Code may drop the file, and with it the guard: invalid: line 1, column 1: a comment")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(b), `"timeout"`, `"async": true, "timeout"`, 1)), 0o600))
+	require.Equal(t, []string{"warning hooks the hook of SessionStart has async, which install did not write: Claude Code may pass over it, or not wait for it"}, not(t, o))
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+	require.NoError(t, os.Chmod(path, 0o666))
+	require.Equal(t, []string{"problem hooks every user may change it, and take the guard out"}, not(t, o))
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	require.Contains(t, strings.Join(not(t, o), "\n"), "warning hooks invalid: line 1")
 }
@@ -110,6 +117,19 @@ func TestDamage(t *testing.T) {
 	require.NotNil(t, found)
 	require.Equal(t, "store", found.Check)
 	require.Contains(t, found.Fix, "childlog")
+}
+
+// TestTokens: expired ones are told, and a file in doubt is a problem.
+func TestTokens(t *testing.T) {
+	o := patient(t)
+	_, _, err := tokens.New(o.Place.Dir, tokens.Request{Role: tokens.Auditor, Label: "a", Now: time.Now()})
+	require.NoError(t, err)
+	require.Empty(t, not(t, o))
+	_, _, err = tokens.New(o.Place.Dir, tokens.Request{Role: tokens.Auditor, Label: "b", Life: time.Hour, Now: time.Now().Add(-2 * time.Hour)})
+	require.NoError(t, err)
+	require.Contains(t, not(t, o)[0], "warning tokens expired")
+	require.NoError(t, os.WriteFile(filepath.Join(o.Place.Dir, tokens.FileName), []byte("{"), 0o600))
+	require.Contains(t, not(t, o)[0], "problem tokens")
 }
 
 // TestWhich: a program that hangs, fails or is not there keeps nobody waiting.

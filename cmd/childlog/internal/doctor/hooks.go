@@ -72,6 +72,9 @@ func (r *report) installed(h *install.Harness, states []install.State) {
 			again += " --project"
 		}
 		before := len(r.list)
+		if st, err := os.Stat(s.Path); err == nil && st.Mode().Perm()&0o002 != 0 {
+			r.add("hooks", Problem, s.Path, "chmod o-w "+s.Path, "every user may change it, and take the guard out")
+		}
 		r.events(h, s, again)
 		r.commands(s, again)
 		if h == install.Codex {
@@ -108,6 +111,9 @@ func (r *report) events(h *install.Harness, s install.State, again string) {
 		subject := fmt.Sprintf("%s:%d", s.Path, k.Line)
 		if !k.MatchesAll {
 			r.add("hooks", Problem, subject, again, "the hook of %s is under a matcher, and is not asked about other calls", k.Event)
+		}
+		if len(k.Added) > 0 {
+			r.add("hooks", Warning, subject, again, "the hook of %s has %s, which install did not write: %s may pass over it, or not wait for it", k.Event, strings.Join(k.Added, ", "), h.Title)
 		}
 		if k.Seconds > 0 && k.Seconds <= r.o.GuardSeconds && install.Blocks(k.Event) {
 			r.add("hooks", Problem, subject, again, "the hook of %s has a timeout of %d s: want more than %d, after which the guard itself blocks; %s goes on without an answer", k.Event, k.Seconds, r.o.GuardSeconds, h.Title)

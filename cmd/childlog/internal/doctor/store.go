@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/failure"
+	"childlog/cmd/childlog/internal/tokens"
 	"childlog/eventlog"
 )
 
@@ -124,6 +127,32 @@ func (r *report) files() {
 		r.add("permissions", OK, "its files", "", "for their owner alone")
 	}
 	r.key(dir)
+	r.tokens(dir)
+}
+
+// tokens looks at the tokens of the service.
+func (r *report) tokens(dir string) {
+	path := filepath.Join(dir, tokens.FileName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	list, err := tokens.List(dir)
+	if err != nil {
+		r.add("tokens", Problem, path, failure.Of(err).Hint, "%v", err)
+		return
+	}
+	var expired []string
+	now := time.Now()
+	for _, t := range list {
+		if t.Expired(now) {
+			expired = append(expired, t.ID)
+		}
+	}
+	if len(expired) > 0 {
+		r.add("tokens", Warning, path, "childlog token revoke ID, for each", "expired, and good for nothing: %s", strings.Join(expired, ", "))
+		return
+	}
+	r.add("tokens", OK, path, "", "%d in force", len(list))
 }
 
 // key looks at the signing key that is kept elsewhere; one in the store is a file

@@ -29,13 +29,10 @@ func wanted(e event, command string) (g, h jsontext.Value) {
 	return encode(v), encode(v.Hooks[0])
 }
 
-// encode can't fail for what is given to it. Bytes of a path that are not UTF-8
-// are refused before (see [Install]).
+// encode writes strings and numbers, which can't fail. A path that is not UTF-8 is
+// refused before (see [Install]).
 func encode(v any) jsontext.Value {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("install: " + err.Error())
-	}
+	b, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	return b
 }
 
@@ -50,8 +47,8 @@ func ours(h *Harness, all []hook, exe string) (out []hook, commands []Command) {
 }
 
 // understand reads a file that hooks are to be put into: one that the harness
-// reads as well, and in which every hook has the shape of one. Nothing is nil.
-// Errors: ErrInvalid with the line.
+// reads as well, and in which every hook has the shape of one. Errors:
+// ErrInvalid with the line.
 func understand(h *Harness, src []byte, exe string) (*document, []hook, error) {
 	if err := strict(h, src); err != nil {
 		return nil, nil, err

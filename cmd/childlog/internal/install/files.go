@@ -101,11 +101,13 @@ func (f *settings) writable() error {
 	return nil
 }
 
+// denied says what can't be done with a file, and that rights are missing if they
+// are.
 func denied(path, what string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s: %s: %w", path, what, err)
 	}
-	return fmt.Errorf("%s: %s: %w", path, what, fs.ErrPermission)
+	return failure.WithHint(fmt.Errorf("%s: %s: %w", path, what, fs.ErrPermission), "look at the permissions of "+path+" and of its directory")
 }
 
 // unchanged refuses to go on if the file is not any more what was read: the

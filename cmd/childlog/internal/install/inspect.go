@@ -24,8 +24,9 @@ type Hook struct {
 	Event      string
 	Line       int
 	Command    Command
-	Seconds    int  // its timeout; 0: the harness's own
-	MatchesAll bool // no matcher keeps calls from it
+	Seconds    int      // its timeout; 0: the harness's own
+	MatchesAll bool     // no matcher keeps calls from it
+	Added      []string // names in it that install does not write, such as async or if
 
 	group, handler int
 }
@@ -62,13 +63,19 @@ func inspect(h *Harness, path, exe string) State {
 	mine, commands := ours(h, all, exe)
 	for i := range mine {
 		k := &mine[i]
-		seconds := 0
-		if m := member(k.value().Value.(*hujson.Object), "timeout"); m != nil {
-			if l, ok := m.Value.Value.(hujson.Literal); ok {
-				seconds = int(l.Float())
+		one := Hook{Event: k.event, Line: k.line, Command: commands[i], MatchesAll: k.matchesAll(), group: k.group, handler: k.handler}
+		for _, m := range k.value().Value.(*hujson.Object).Members {
+			switch name := nameOf(&m); name {
+			case "type", "command":
+			case "timeout":
+				if l, ok := m.Value.Value.(hujson.Literal); ok {
+					one.Seconds = int(l.Float())
+				}
+			default:
+				one.Added = append(one.Added, name)
 			}
 		}
-		s.Hooks = append(s.Hooks, Hook{Event: k.event, Line: k.line, Command: commands[i], Seconds: seconds, MatchesAll: k.matchesAll(), group: k.group, handler: k.handler})
+		s.Hooks = append(s.Hooks, one)
 	}
 	return s
 }

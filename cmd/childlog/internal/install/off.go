@@ -31,7 +31,7 @@ func (e *OffError) Error() string {
 // can't be read, since it may hold anything.
 func switchedOff(h *Harness, e Env, project bool) (warnings []string, err error) {
 	if h == Codex {
-		return nil, codexOff(h, e)
+		return codexOff(h, e, project)
 	}
 	managed, err := filepath.Glob(filepath.Join(escapeGlob(claudeManaged(e)), "managed-settings.d", "*.json"))
 	if err != nil {
@@ -162,33 +162,43 @@ func (t table) at(names ...string) any {
 	return v
 }
 
-// codexOff looks into Codex's own configuration, the administrator's first.
-func codexOff(h *Harness, e Env) error {
+// codexOff looks into Codex's own configuration, the administrator's first. That
+// of the project in the working directory counts for the project's hooks only.
+func codexOff(h *Harness, e Env, project bool) (warnings []string, err error) {
 	home, err := h.Home(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	user := filepath.Join(home, "config.toml")
-	for _, path := range []string{e.system("/etc/codex/requirements.toml"), e.system("/etc/codex/managed_config.toml"), e.system("/etc/codex/config.toml"), user} {
+	managed := []string{e.system("/etc/codex/requirements.toml"), e.system("/etc/codex/managed_config.toml"), e.system("/etc/codex/config.toml")}
+	own := filepath.Join(e.Dir, h.dir, "config.toml")
+	for _, path := range append(managed, filepath.Join(home, "config.toml"), own) {
 		t, err := readCodex(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if t.at("allow_managed_hooks_only") == true && path != user {
-			return &OffError{h, path, "allow_managed_hooks_only = true"}
+		if t.at("allow_managed_hooks_only") == true && slices.Contains(managed, path) {
+			return nil, &OffError{h, path, "allow_managed_hooks_only = true"}
 		}
 		for _, name := range []string{"hooks", "codex_hooks"} { // the second is the first one's old name
-			if on, ok := t.at("features", name).(bool); ok && !on {
-				return &OffError{h, path, "[features] " + name + " = false"}
-			} else if ok {
-				break
+			on, ok := t.at("features", name).(bool)
+			if !ok {
+				continue
 			}
+			off := &OffError{h, path, "[features] " + name + " = false"}
+			switch {
+			case on:
+			case path == own && !project:
+				warnings = append(warnings, off.Error())
+			default:
+				return nil, off
+			}
+			break
 		}
 		if command := inlineGuard(t.at("hooks")); command != "" {
-			return fmt.Errorf("%w: %s: its [hooks] run a guard already (%.200s): every call would be recorded twice; take it out first", eventlog.ErrInvalid, path, command)
+			return nil, fmt.Errorf("%w: %s: its [hooks] run a guard already (%.200s): every call would be recorded twice; take it out first", eventlog.ErrInvalid, path, command)
 		}
 	}
-	return nil
+	return warnings, nil
 }
 
 // inlineGuard finds a guard among the hooks that a config.toml holds itself.
