@@ -63,8 +63,8 @@ func trimmed(d policy.Decision) policy.Decision {
 // Deciding is monotone: what a narrowed session may do, the wider one may do,
 // for the same call at the same moment. A narrower sandbox counts as narrowing,
 // more operator rules and more steps or children used do. The one exception is
-// in what .git, .codex and .claude need, which is to be named: a ceiling may be
-// the first to name one.
+// in what .git, .codex, .claude and .childlog need, which is to be named: a
+// ceiling may be the first to name one.
 func TestPropertyDecideIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wide := genSubject().Draw(t, "wide")

@@ -55,7 +55,7 @@ func TestChange(t *testing.T) {
 		{with(func(h *policy.Half) { h.Grant.MaxChildren = ptr(1) }), callOf("Task"), policy.Moment{Children: 1}, "start another root with more children"},
 		{child, callOf("x"), policy.Moment{}, "declare the class of the tool in the palette, or delegate again in another role, with everything that an unknown tool could do"},
 		{narrow, callOf("write", "/v/x"), policy.Moment{}, "name a path in /w or /tmp, or start another root with more than workspace-write /w (network off)"},
-		{narrow, callOf("write", ".git/x"), policy.Moment{}, `name a path outside of .git, .codex and .claude instead of ".git/x"`},
+		{narrow, callOf("write", ".git/x"), policy.Moment{}, `name a path outside of .git, .codex, .claude and .childlog instead of ".git/x"`},
 	} {
 		d := decided(t, c.s, c.call, c.m)
 		assert.Equal(t, c.want, d.Change(&c.s), "%s", d.Reason())

@@ -61,9 +61,9 @@
 //     wants more denies exec_shell.
 //   - $TMPDIR is environment and unknown here, so no edit is admitted into it,
 //     whatever the sandbox says of it. /tmp is.
-//   - Under workspace-write .git, .codex and .claude need to be named, by an
-//     entry of the scope or by a root that the bound has too. It is the only
-//     place where a ceiling can admit what a wider policy left out.
+//   - Under workspace-write .git, .codex, .claude and .childlog need to be named,
+//     by an entry of the scope or by a root that the bound has too. It is the
+//     only place where a ceiling can admit what a wider policy left out.
 //   - A session that has started as many children as it may still waits for
 //     them, talks to them and stops them.
 //

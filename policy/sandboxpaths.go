@@ -26,10 +26,10 @@ type pathFinding struct {
 //     excluded; under danger-full-access every path, in the workspace or not.
 //     $TMPDIR is environment, unknown here, so it holds nothing. A relative path
 //     in a workspace at no known place lies in no root.
-//   - Under workspace-write .git, .codex and .claude below the workspace or the
-//     root, at any level, are refused unless an entry of the scope or a writable
-//     root names them. The root has to be within the bound as named, or a session
-//     would name them for itself by a switch.
+//   - Under workspace-write .git, .codex, .claude and .childlog below the workspace
+//     or the root, at any level, are refused unless an entry of the scope or a
+//     writable root names them. The root has to be within the bound as named, or a
+//     session would name them for itself by a switch.
 //   - The store's own directories are refused, compared folded, and so is what
 //     they lie in. A workspace at no known place is not known to hold them.
 //
@@ -115,7 +115,7 @@ func (r *ready) sandboxHolds(p place, folded string, box *writable, before bool)
 	return Denial{}, ""
 }
 
-const wantUnprotected = "a path outside of .git, .codex and .claude"
+const wantUnprotected = "a path outside of .git, .codex, .claude and .childlog"
 
 // wantScope says where the write scope would have held a path.
 func (r *ready) wantScope(p place) string {

@@ -101,7 +101,7 @@ func (s Scope) Want(path string) string {
 	case s.IsEmpty():
 		return s.within()
 	case Protected(clean):
-		return s.within() + ", where .git, .codex and .claude need an entry of their own"
+		return s.within() + ", where .git, .codex, .claude and .childlog need an entry of their own"
 	}
 	return s.within()
 }

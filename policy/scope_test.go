@@ -319,11 +319,11 @@ func stated(t require.TestingT, entries []string) policy.Scope {
 func TestProtectedPlaces(t *testing.T) {
 	for _, protected := range []string{
 		".git", ".git/config", "a/.git/hooks/pre-commit", ".codex/x", "a/b/.claude", ".GIT/x", ".Claude",
-		".g\u200cit/x", "\uff0egit/x", "git~1/x", "CLAUDE~1", ".git./x", ".git /x",
+		".g\u200cit/x", "\uff0egit/x", "git~1/x", "CLAUDE~1", ".git./x", ".git /x", "a/.childlog/guard.json", ".ChildLog", "CHILDL~1",
 	} {
 		assert.True(t, policy.Protected(protected), "%q", protected)
 	}
-	for _, free := range []string{"", "a", ".github/x", ".gitignore", "git", "a.git", "codex", "git~x", "~1", ".gi\u0442"} {
+	for _, free := range []string{"", "a", ".github/x", ".gitignore", "git", "a.git", "codex", "git~x", "~1", ".gi\u0442", "childlog", ".childlogs", "CHILDLOG~1"} {
 		assert.False(t, policy.Protected(free), "%q", free)
 	}
 

@@ -20,12 +20,12 @@ func covers(entry, path string) bool {
 }
 
 // protectedNames are the directories that configure what runs next: the hooks
-// and configuration of a repository, and the rules and permissions of two
-// harnesses. A write there is a way out of every scope.
-var protectedNames = [...]string{".git", ".codex", ".claude"}
+// and configuration of a repository, the rules and permissions of two harnesses,
+// and what a guard reads of a project. A write there is a way out of every scope.
+var protectedNames = [...]string{".git", ".codex", ".claude", ".childlog"}
 
-// Protected reports whether a relative path has a segment .git, .codex or
-// .claude, at any level: a nested repository or a submodule has hooks that run
+// Protected reports whether a relative path has a segment .git, .codex, .claude
+// or .childlog, at any level: a nested repository or a submodule has hooks that run
 // as well. Names are compared folded, and with the short names windows gives
 // them, since some file systems open .GIT, git~1 or a full-width spelling as
 // the same directory.
@@ -46,7 +46,7 @@ func isProtectedName(segment string) bool {
 	segment = strings.TrimRight(segment, ". ")
 	if n := len(segment); n > 2 && segment[n-2] == '~' && '0' <= segment[n-1] && segment[n-1] <= '9' {
 		for _, name := range protectedNames {
-			if equalFoldASCII(segment[:n-2], name[1:]) {
+			if equalFoldASCII(segment[:n-2], name[1:min(len(name), 7)]) { // of six characters at most
 				return true
 			}
 		}

@@ -19,7 +19,7 @@ const (
 	RuleSandboxRoots     Rule = "sandbox_roots"   // the place lies in no writable root
 	RuleSandboxBound     Rule = "sandbox_bound"   // the escalation goes beyond what the session may ever be again
 	RulePathForm         Rule = "path_form"       // the path would have to be rewritten to be compared
-	RuleProtectedName    Rule = "protected_name"  // .git, .codex or .claude, which nobody named
+	RuleProtectedName    Rule = "protected_name"  // .git, .codex, .claude or .childlog, which nobody named
 	RuleStoreDirectory   Rule = "store_directory" // the store's own
 	RuleApprovalPin      Rule = "approval_pin"    // of a child: never ask, always reject
 	RuleApprovalNever    Rule = "approval_never"  // of a root that was set so

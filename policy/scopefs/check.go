@@ -155,7 +155,7 @@ func (c *check) target(target string) (located, error) {
 func (c *check) admitted(rel string) (want string) {
 	want = c.scope.Want(rel)
 	if want == "" && !c.scope.Stated() && policy.Protected(rel) {
-		want = "no .git, .codex or .claude"
+		want = "no .git, .codex, .claude or .childlog"
 	}
 	return want
 }

@@ -178,7 +178,7 @@ func TestProtectedNames(t *testing.T) {
 		tr.outside(s, target, "need an entry of their own", Options{})
 	}
 	for _, target := range []string{".git/config", "src/.git/new", "src/link/pre-commit"} {
-		tr.outside(policy.Unscoped(), target, "no .git, .codex or .claude", Options{})
+		tr.outside(policy.Unscoped(), target, "no .git, .codex, .claude or .childlog", Options{})
 	}
 	tr.inside(policy.Unscoped(), ".gitignore", ".gitignore", Options{})
 	granted := scope(t, "src", "src/.git/hooks")

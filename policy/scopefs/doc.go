@@ -33,10 +33,10 @@
 //   - the directories of [Options.Protected], which nothing grants: the store's
 //     own. A directory on the way to one is outside too, since moving it would
 //     move the store;
-//   - [policy.Protected] places: .git, .codex and .claude at any level, not only
-//     at the top, because a nested repository or a submodule runs its hooks as
-//     well. An entry of the scope that names the place grants it; where no scope
-//     is stated nothing does;
+//   - [policy.Protected] places: .git, .codex, .claude and .childlog at any level,
+//     not only at the top, because a nested repository or a submodule runs its
+//     hooks as well. An entry of the scope that names the place grants it; where
+//     no scope is stated nothing does;
 //   - whatever cannot be found out: a directory that may not be read, a name
 //     too long, a link to nowhere through "..".
 //

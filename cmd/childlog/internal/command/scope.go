@@ -57,8 +57,8 @@ and if not, what would have been accepted. Exit code 0 if all are, 3 if not.
 Entries of a scope declare places and are tidied: "./a/" and "a//" are a.
 Targets name real files and are never rewritten: what would have to be trimmed
 or resolved to be compared is outside. Without --scope any place of the
-workspace is inside but .git, .codex and .claude, which need an entry of their
-own.
+workspace is inside but .git, .codex, .claude and .childlog, which need an entry
+of their own.
 
 By default names are compared and no file is looked at. With --fs the target is
 looked up below the workspace: links are followed, and devices, hard links and
@@ -165,7 +165,7 @@ func (c *scopeCheck) place(target string) (rel, want string, err error) {
 	}
 	want = c.scope.Want(rel)
 	if want == "" && !c.scope.Stated() && policy.Protected(rel) {
-		want = "no .git, .codex or .claude"
+		want = "no .git, .codex, .claude or .childlog"
 	}
 	return rel, want, nil
 }
