@@ -67,8 +67,8 @@ const maxReason = 4096
 // Answer puts an outcome into the form that the harness reads.
 func (h Harness) Answer(ev *Event, o Outcome) Answer {
 	o.Reason, o.Context, o.Notice = clip(o.Reason), clip(o.Context), clip(o.Notice)
-	if o.Reason == "" && o.Verb == Deny {
-		o.Reason = "childlog: denied" // without a reason Codex goes on
+	if o.Reason == "" { // without one Codex goes on
+		o.Reason = "childlog: no reason is known"
 	}
 	out := output{Notice: o.Notice}
 	switch {

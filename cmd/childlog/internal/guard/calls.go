@@ -23,10 +23,9 @@ func (g *Guard) call(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome
 	if err != nil {
 		return Outcome{}, err
 	}
-	if row.SettledSeq != 0 && row.ClosedSeq == 0 { // it goes on after all
-		if row, err = g.reopen(ctx, s, row); err != nil {
-			return Outcome{}, err
-		}
+	row, waited, err := g.goOn(ctx, s, row)
+	if err != nil {
+		return Outcome{}, err
 	}
 	r, err := g.request(ctx, s, &row, ev)
 	if err != nil {
@@ -37,7 +36,7 @@ func (g *Guard) call(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome
 		return Outcome{}, err
 	}
 	o := g.decided(ctx, s, &row, &j)
-	o.Notice = notice
+	o.Notice, o.Context = notice, waited
 	return o, nil
 }
 
@@ -178,11 +177,6 @@ func (g *Guard) permission(ctx context.Context, s *eventlog.Store, ev *Event) (O
 	}
 	if row.Kind != eventlog.KindChild {
 		return Outcome{Notice: notice}, g.note(ctx, s, row, ev)
-	}
-	if row.SettledSeq != 0 && row.ClosedSeq == 0 {
-		if row, err = g.reopen(ctx, s, row); err != nil {
-			return Outcome{}, err
-		}
 	}
 	call := ev.Call
 	if call == "" { // Claude Code and Codex give none with this event

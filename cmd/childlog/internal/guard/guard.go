@@ -40,7 +40,7 @@ func (g *Guard) Handle(ctx context.Context, s *eventlog.Store, ev *Event) (Outco
 	case KindEnd:
 		return Outcome{}, g.end(ctx, s, ev)
 	case KindPrompt:
-		return Outcome{}, g.prompt(ctx, s, ev)
+		return g.prompt(ctx, s, ev)
 	case KindStop:
 		return Outcome{}, g.stop(ctx, s, ev)
 	case KindAgentStart:
@@ -59,12 +59,13 @@ func (g *Guard) start(ctx context.Context, s *eventlog.Store, ev *Event) (Outcom
 	}
 	// After a compaction the session goes on in the middle of a turn. A cleared
 	// one has another id, so this root is new.
-	if ev.Source != "compact" && row.Head > 0 && leftOpen(&row) {
-		if row, err = g.reopen(ctx, s, row); err != nil {
+	waited := ""
+	if ev.Source != "compact" && leftOpen(&row) {
+		if row, waited, err = g.reopen(ctx, s, row); err != nil {
 			return Outcome{}, err
 		}
 	}
-	return Outcome{Notice: notice}, g.note(ctx, s, row, ev)
+	return Outcome{Notice: notice, Context: waited}, g.note(ctx, s, row, ev)
 }
 
 // leftOpen reports whether a run ended, or was cut off, before this one began.
@@ -197,20 +198,44 @@ func (g *Guard) settle(ctx context.Context, s *eventlog.Store, row eventlog.Row,
 	return err
 }
 
-// reopen goes on with a session: it closes what a run left open and begins
-// another one. The activation ends at once, because no process stays to hold it.
-func (g *Guard) reopen(ctx context.Context, s *eventlog.Store, row eventlog.Row) (eventlog.Row, error) {
+// reopen goes on with a session that may have settled: it closes what a run left
+// open and begins another one. The activation ends at once, because no process
+// stays to hold it. The messages that waited for the session are claimed by it,
+// so whoever calls has to pass them on.
+func (g *Guard) reopen(ctx context.Context, s *eventlog.Store, row eventlog.Row) (eventlog.Row, string, error) {
 	if row.ClosedSeq != 0 {
-		return row, fmt.Errorf("%w: session %s was closed at seq %d", eventlog.ErrSessionClosed, row.Session, row.ClosedSeq)
+		return row, "", fmt.Errorf("%w: session %s was closed at seq %d", eventlog.ErrSessionClosed, row.Session, row.ClosedSeq)
 	}
 	a, err := replay.Activate(ctx, s, row.Session, caller(&row))
 	if err != nil {
-		return row, err
+		return row, "", err
 	}
 	if _, err := replay.End(ctx, s, row.Session, a.Epoch, "handed-on"); err != nil && !errors.Is(err, eventlog.ErrFenced) {
-		return row, err
+		return row, "", err
 	}
-	return s.Row(row.Session)
+	var texts []string
+	for _, m := range a.Inbox {
+		page, err := s.Read(ctx, row.Session, eventlog.ReadOptions{From: m.Seq, To: m.Seq, Contents: true})
+		if err != nil {
+			return row, "", err
+		}
+		for i := range page.Events { // a message that was redacted has no text any more
+			if ev := &page.Events[i]; ev.ContentErr == nil && ev.Redacted == nil {
+				texts = append(texts, "A message that waited for you: "+string(ev.Content))
+			}
+		}
+	}
+	row, err = s.Row(row.Session)
+	return row, strings.Join(texts, "\n\n"), err
+}
+
+// goOn is reopen for a session that has settled, and nothing for another one. A
+// closed one is left as it is: whoever decides about it says so best.
+func (g *Guard) goOn(ctx context.Context, s *eventlog.Store, row eventlog.Row) (eventlog.Row, string, error) {
+	if row.SettledSeq == 0 || row.ClosedSeq != 0 {
+		return row, "", nil
+	}
+	return g.reopen(ctx, s, row)
 }
 
 // caller is in whose name a guard acts on a session.

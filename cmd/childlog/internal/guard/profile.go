@@ -56,7 +56,7 @@ func Profiles() []Shipped {
 		{Policy{Profile: ProfileReadOnly, Mode: policy.ReadOnly, Shell: policy.ShellNone, Spawn: true, Approvals: policy.Never},
 			"look, and change nothing: no edits, no commands, no network"},
 		{Policy{Profile: ProfileEditHere, Mode: policy.WorkspaceWrite, Shell: policy.ShellFull, Spawn: true, Approvals: policy.Ask},
-			"edit files below the working directory and run commands; no network tools, no unknown tools"},
+			"edit files below the working directory and in /tmp, run commands; no network tools, no unknown tools"},
 		{Policy{Profile: ProfileTrusted, Mode: policy.DangerFullAccess, Network: true, Shell: policy.ShellFull, Spawn: true, Approvals: policy.Ask},
 			"everything that the harness lets through; recorded all the same"},
 	}

@@ -10,21 +10,20 @@ import (
 )
 
 // prompt begins a turn with what the person said.
-func (g *Guard) prompt(ctx context.Context, s *eventlog.Store, ev *Event) error {
-	row, _, err := g.actor(ctx, s, ev)
+func (g *Guard) prompt(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome, error) {
+	row, notice, err := g.actor(ctx, s, ev)
 	if err != nil {
-		return err
+		return Outcome{}, err
 	}
-	if row.SettledSeq != 0 && row.ClosedSeq == 0 {
-		if row, err = g.reopen(ctx, s, row); err != nil {
-			return err
-		}
+	row, waited, err := g.goOn(ctx, s, row)
+	if err != nil {
+		return Outcome{}, err
 	}
 	events := turnStart(&row, ev)
 	if ev.Prompt != "" {
 		events = append(events, eventlog.NewEvent{Type: eventlog.TypeUserMessage, Source: eventlog.SourceUser, Media: eventlog.MediaText, Content: content(ev.Prompt)})
 	}
-	return g.append(ctx, s, row, events...)
+	return Outcome{Context: waited, Notice: notice}, g.append(ctx, s, row, events...)
 }
 
 // turnStart begins a turn; one that nobody ended was interrupted.
@@ -87,10 +86,9 @@ func (g *Guard) agentStart(ctx context.Context, s *eventlog.Store, ev *Event) (O
 	if err != nil {
 		return Outcome{}, err
 	}
-	if made == nil && row.SettledSeq != 0 {
-		if row, err = g.reopen(ctx, s, row); err != nil {
-			return Outcome{}, err
-		}
+	row, waited, err := g.goOn(ctx, s, row)
+	if err != nil {
+		return Outcome{}, err
 	}
 	if row.TurnSeq == 0 {
 		if err := g.append(ctx, s, row, turnStart(&row, ev)...); err != nil {
@@ -98,6 +96,9 @@ func (g *Guard) agentStart(ctx context.Context, s *eventlog.Store, ev *Event) (O
 		}
 	}
 	bounds, err := g.bounds(ctx, s, row, made)
+	if waited != "" {
+		bounds += "\n\n" + waited
+	}
 	return Outcome{Context: bounds, Notice: notice}, err
 }
 
