@@ -247,6 +247,16 @@ func (s *Store) writable() error {
 	return nil
 }
 
+// Writable says why the handle takes no appends any more, nil if it does: it was
+// closed or opened for reading, or a commit failed so that its outcome is not
+// known (ErrOutcomeUnknown) or that nothing more can be written.
+func (s *Store) Writable() error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	return s.writable()
+}
+
 // stop refuses all further writes of this handle.
 func (s *Store) stop(err error) { s.stopped.CompareAndSwap(nil, &err) }
 

@@ -1,0 +1,82 @@
+package service
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"childlog/cmd/childlog/wire"
+	"childlog/eventlog"
+)
+
+// MetricsPath is where the metrics are. They are for auditors and operators: a
+// scraper gets a token like everybody else.
+const MetricsPath = "/metrics"
+
+// Health is the answer of /healthz: the process answers.
+type Health struct {
+	Alive bool `json:"alive"`
+}
+
+// Readiness is the answer of /readyz: the store is open and takes appends. It
+// tells nothing that a stranger may not know; why the service is not ready is
+// in its log and in the code of the error.
+type Readiness struct {
+	Ready    bool   `json:"ready"`
+	IndexLag uint64 `json:"index_lag"` // frames that the index does not cover yet; it costs time and changes no answer
+}
+
+func (s *Service) serveHealth(w *record, _ *http.Request, _ caller) error {
+	return sendJSON(w, Health{Alive: true})
+}
+
+func (s *Service) serveReady(w *record, _ *http.Request, _ caller) error {
+	if s.stopped() {
+		return notReady("store_closed")
+	}
+	err := s.store.Writable()
+	if err == nil {
+		st, statErr := s.store.Stats()
+		if err = statErr; err == nil {
+			return sendJSON(w, Readiness{Ready: true, IndexLag: st.Lag})
+		}
+	}
+	_, body, _ := answerTo(err)
+	w.cause = err
+	return notReady(body.Error.Code)
+}
+
+func notReady(code string) error {
+	return &refusal{status: http.StatusServiceUnavailable, code: code, message: "not ready", hint: "the service's log says more", again: retryAfter}
+}
+
+func (s *Service) serveMetrics(w *record, r *http.Request, c caller) error {
+	if r.URL.RawQuery != "" {
+		return fmt.Errorf("%w: want no query", eventlog.ErrInvalid)
+	}
+	if !readsMetrics(c.role) {
+		s.metrics.refuse("role")
+		return fmt.Errorf("%w: the metrics need the role auditor or operator, the token's is %s", eventlog.ErrUnauthorized, c.role)
+	}
+	st, err := s.store.Stats()
+	if err != nil {
+		return err
+	}
+	f := storeFigures{sessions: st.Sessions, events: st.Events, frames: st.Frames, indexLag: st.Lag, journalBytes: st.JournalBytes,
+		freeBytes: st.FreeBytes(), indexBytes: st.IndexBytes, writable: s.store.Writable() == nil}
+	if durable := s.store.Durable(); durable > st.Signed {
+		f.signedLag = durable - st.Signed
+	}
+	var b bytes.Buffer
+	s.metrics.write(&b, &f)
+	w.send(http.StatusOK, metricsType, b.Bytes())
+	return nil
+}
+
+func sendJSON(w *record, v any) error {
+	b, err := wire.Line(v)
+	if err == nil {
+		w.send(http.StatusOK, "application/json", b)
+	}
+	return err
+}

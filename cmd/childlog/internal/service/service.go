@@ -1,0 +1,185 @@
+package service
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"childlog/cmd/childlog/harness"
+	"childlog/cmd/childlog/internal/tokens"
+	"childlog/eventlog"
+)
+
+// Options say what is served. Harness and Store are of the same store, which
+// stays the caller's to close, after the service.
+type Options struct {
+	Harness harness.Harness
+	Store   *eventlog.Store
+	Log     *slog.Logger // nil: nothing is logged
+	Hosts   []string     // names beside loopback under which it is asked for
+	Listen  string       // the address that is listened on, whose name is good too
+	Limits  Limits
+	Now     func() time.Time // nil: time.Now
+}
+
+// Service answers requests about one store. Its handlers may be used
+// concurrently, by several servers.
+type Service struct {
+	harness harness.Harness
+	store   *eventlog.Store
+	tokens  *tokens.Keeper
+	hosts   hosts
+	limits  Limits
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+	routes  map[string]route
+
+	paces    *rates[string]     // by token
+	open     *rates[netip.Addr] // of what needs no token
+	failures *rates[netip.Addr] // tokens that were refused
+	bodies   *semaphore.Weighted
+
+	streamMu sync.Mutex
+	streams  map[string]int // by caller
+
+	stopOnce sync.Once
+	stopping chan struct{} // closed when no stream may go on
+}
+
+// New makes a service. Errors: ErrInvalid (hosts).
+func New(o Options) (*Service, error) {
+	if o.Harness == nil || o.Store == nil {
+		return nil, errors.New("service: a harness and its store are needed")
+	}
+	h, err := newHosts(o.Listen, o.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	l := o.Limits.withDefaults()
+	return &Service{
+		harness: o.Harness, store: o.Store, tokens: tokens.Keep(o.Store.Dir()), hosts: h, limits: l, log: o.Log, now: o.Now,
+		metrics: newMetrics(o.Now()), routes: routes(l), bodies: semaphore.NewWeighted(max(l.Bodies, harness.MaxRequest)),
+		paces: newRates[string](l.Rate, o.Now), open: newRates[netip.Addr](l.OpenRate, o.Now), failures: newRates[netip.Addr](l.Failures, o.Now),
+		streams: map[string]int{}, stopping: make(chan struct{}),
+	}, nil
+}
+
+// Where a request came in.
+const (
+	overTCP  = "tcp"
+	overUnix = "unix"
+)
+
+// Socket is the handler for peers of the store's Unix socket. Whoever serves it
+// has compared their user id with its own; they are operators, and need no token.
+func (s *Service) Socket() http.Handler { return s.handler(overUnix) }
+
+// TCP is the handler for everybody else.
+func (s *Service) TCP() http.Handler { return s.handler(overTCP) }
+
+func (s *Service) handler(peer string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &record{ResponseWriter: w, begun: s.now(), method: r.Method, peer: peer}
+		defer s.finish(rec, r)
+		s.answer(rec, r)
+	})
+}
+
+// Stop ends the streams and refuses what comes from now on; requests that are
+// under way go on. It may be called more than once.
+func (s *Service) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
+func (s *Service) stopped() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// answer takes a request through everything that may refuse it, from what
+// costs least to what costs most: no body is read and no store asked for anyone
+// who is not known.
+func (s *Service) answer(w *record, r *http.Request) {
+	secure(w.Header())
+	if err := s.admit(w, r); err != nil {
+		s.fail(w, err)
+	}
+}
+
+func (s *Service) admit(w *record, r *http.Request) error {
+	if err := checkPath(r); err != nil {
+		s.metrics.refuse("path")
+		return err
+	}
+	if w.peer == overTCP {
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if !s.hosts.allows(r.Host, local) {
+			s.metrics.refuse("host")
+			return refuse(http.StatusMisdirectedRequest, "wrong_host", "the service is not known under the name of the Host header",
+				"ask for localhost or the address that it listens on, or start it with --host NAME")
+		}
+	}
+	if err := checkBrowser(r); err != nil {
+		s.metrics.refuse("cross_site")
+		return err
+	}
+	way, known := s.routes[r.URL.Path]
+	if known && way.public && way.allows(r.Method) {
+		w.route = way.path
+		if ok, again := s.open.take(peerOf(r)); !ok && w.peer == overTCP {
+			s.metrics.refuse("rate")
+			return limited(again)
+		}
+		return way.serve(s, w, r, caller{})
+	}
+	c := caller{role: tokens.Operator}
+	if w.peer == overTCP {
+		var err error
+		if c, err = s.identify(w, r); err != nil {
+			return err
+		}
+	}
+	w.role, w.token = c.role, c.token
+	if err := s.pace(c); err != nil {
+		s.metrics.refuse("rate")
+		return err
+	}
+	if !known {
+		return refuse(http.StatusNotFound, "no_such_path", "no such path", docsHint)
+	}
+	w.route = way.path
+	if !way.allows(r.Method) {
+		w.Header().Set("Allow", way.method)
+		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "the path is used with "+way.method, docsHint)
+	}
+	if s.stopped() && !way.public {
+		w.Header().Set("Connection", "close")
+		return &refusal{status: http.StatusServiceUnavailable, code: "store_closed", message: "store closed: the service is stopping", hint: "repeat the request with the same ids or key once it is back"}
+	}
+	return way.serve(s, w, r, c)
+}
+
+// secure sets what every answer has: nothing of the service may be framed,
+// sniffed, cached or read by another site.
+func secure(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
