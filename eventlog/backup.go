@@ -59,6 +59,28 @@ type BackedUp struct {
 // ErrInvalid (dir lies inside the store), ErrNoSpace, ErrNewerFormat,
 // ErrStoreClosed.
 func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (BackedUp, error) {
+	return s.backup(ctx, dir, o, func(dir string, fill func(tmp string) error) error {
+		return publishDir(ctx, dir, "backup", o.at, fill)
+	})
+}
+
+// BackupInto is [Store.Backup] into a directory that is there, empty, and gets
+// its name from somebody else, once this returned ([PublishDir]): a process that
+// holds the store for others must not go by their names. What is there after an
+// error is no backup.
+func (s *Store) BackupInto(ctx context.Context, dir string, o BackupOptions) (BackedUp, error) {
+	return s.backup(ctx, dir, o, func(dir string, fill func(tmp string) error) error { return fill(dir) })
+}
+
+// PublishDir makes a directory at dir, which must not exist or be empty: fill
+// fills it under a temporary name beside dir, which says what for; then it is
+// synced and renamed. It is there as a whole or not at all. Errors: ErrExists,
+// those of fill.
+func PublishDir(ctx context.Context, dir, what string, fill func(tmp string) error) error {
+	return publishDir(ctx, dir, what, nil, fill)
+}
+
+func (s *Store) backup(ctx context.Context, dir string, o BackupOptions, publish func(dir string, fill func(tmp string) error) error) (BackedUp, error) {
 	var out BackedUp
 	if err := s.usable(); err != nil {
 		return out, err
@@ -93,7 +115,7 @@ func (s *Store) Backup(ctx context.Context, dir string, o BackupOptions) (Backed
 	if err != nil {
 		return out, err
 	}
-	err = publishDir(ctx, dir, "backup", o.at, func(tmp string) error {
+	err = publish(dir, func(tmp string) error {
 		if err := checkSpace(tmp, (pages-min(pages, free))*uint64(s.journal.pageSize)); err != nil {
 			return err
 		}

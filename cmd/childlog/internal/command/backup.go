@@ -1,7 +1,9 @@
 package command
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +38,7 @@ place of an older one that is sound.`),
 			err := a.read(cmd.Context(), func(s *eventlog.Store) (err error) {
 				update, done := a.bar("backing up", "frames")
 				defer done()
-				out, err = s.Backup(cmd.Context(), args[0], eventlog.BackupOptions{Progress: update})
+				out, err = a.backup(cmd.Context(), s, args[0], eventlog.BackupOptions{Progress: update})
 				return err
 			})
 			if err != nil {
@@ -53,6 +55,29 @@ place of an older one that is sound.`),
 			})
 		},
 	}
+}
+
+// backup makes a backup at a name of the caller's.
+func (a *app) backup(ctx context.Context, s *eventlog.Store, name string, o eventlog.BackupOptions) (eventlog.BackedUp, error) {
+	if a.env.Held == nil {
+		return s.Backup(ctx, name, o)
+	}
+	d, err := a.files.Directory(name, "backup")
+	if err != nil {
+		return eventlog.BackedUp{}, fmt.Errorf("backup: %w", err)
+	}
+	within, err := d.Within()
+	if err != nil {
+		d.Discard()
+		return eventlog.BackedUp{}, withHint(fmt.Errorf("backup: %w", err), "stop the process that holds the store, and repeat it")
+	}
+	out, err := s.BackupInto(ctx, within, o)
+	if err != nil {
+		d.Discard()
+		return out, d.Renamed(err, within)
+	}
+	out.Path = d.Path
+	return out, d.Commit()
 }
 
 // copyHint fits the ways in which a backup and a restore are refused.

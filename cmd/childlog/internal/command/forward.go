@@ -29,7 +29,8 @@ var seats = map[string]seat{
 	"root": writes, "delegate": writes, "adopt": writes, "append": writes, "switch": writes, "narrow": writes,
 	"send": writes, "interrupt": writes, "inbox": writes, "activate": writes, "end": writes, "settle": writes, "close": writes, "notices": writes,
 	"ls": reads, "tree": reads, "show": reads, "log": reads, "search": reads,
-	"policy": reads, "resume": reads, "check": writes, "explain": reads, "diff": reads, "rules show": reads, "rules log": reads, "rules deny": writes, "rules allow": writes,
+	"policy": reads, "resume": reads, "check": writes, "explain": reads, "diff": reads, "rules show": reads, "rules set": writes,
+	"guard claude-code": writes, "guard codex": writes,
 	"review": reads, "report": reads, "who": reads, "verify": reads, "checkpoint": writes, "prove": reads,
 	"redact": writes, "hold": writes, "release": writes, "purge": writes, "retention": writes,
 	"export": writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
@@ -43,7 +44,7 @@ func seatOf(cmd *cobra.Command) seat {
 	return seats[strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")]
 }
 
-// held runs the command in the process that holds the store, if one does. It
+// forward runs the command in the process that holds the store, if one does. It
 // reports whether it did.
 func (a *app) forward(ctx context.Context, cmd *cobra.Command) (done bool, err error) {
 	where := seatOf(cmd)

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"childlog": func() { os.Exit(Main()) }})
+	testscript.Main(m, map[string]func(){"childlog": func() { os.Exit(mainOrHeld()) }})
 }
 
 // TestScripts runs testdata/script. Beside testscript's own commands there are
@@ -39,13 +39,21 @@ func TestMain(m *testing.M) {
 // Scripts begin in an empty directory with CHILDLOG_STORE=$WORK/store and the
 // ids $R, $C, $G and $N of which nothing exists yet.
 func TestScripts(t *testing.T) {
+	runScripts(t, testscript.Params{Dir: "testdata/script"}, nil)
+}
+
+func runScripts(t *testing.T, p testscript.Params, vars map[string]string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
+		Dir:                p.Dir,
+		Files:              p.Files,
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CHILDLOG_STORE", filepath.Join(e.WorkDir, "store"))
 			for i, name := range []string{"R", "C", "G", "N"} {
 				e.Setenv(name, fmt.Sprintf("%08d-0000-4000-8000-000000000000", 11111111*(i+1)))
+			}
+			for name, value := range vars {
+				e.Setenv(name, value)
 			}
 			e.Values[heldKey{}] = new(*eventlog.Store)
 			return nil

@@ -25,9 +25,9 @@ type Files interface {
 	Rewrite(name string) (*os.File, error)
 	// Create begins a file that must be new. Errors: fs.ErrExist.
 	Create(name string) (*Draft, error)
-	// Parent opens the directory that a new directory is to be made in, and
-	// makes it, with mode 0700, if it is not there.
-	Parent(name string) (*Parent, error)
+	// Directory begins a directory that must be new, or empty; what says what
+	// for, in its temporary name. Errors: eventlog.ErrExists.
+	Directory(name, what string) (*Directory, error)
 }
 
 // Write writes a file with mode 0600, over one that is there.
@@ -74,13 +74,6 @@ func (d *Draft) Commit() error {
 func (d *Draft) Discard() {
 	d.Close() // nothing of it is kept
 	d.discard()
-}
-
-// Parent is a directory in which a new one is made.
-type Parent struct {
-	Dir  *os.File // the directory; whoever got the Parent closes it
-	Name string   // of the new one, within it
-	Path string   // of the new one, absolute, as its caller names it
 }
 
 // Same reports whether both describe one file.

@@ -42,19 +42,3 @@ func (Local) Create(name string) (*Draft, error) {
 		return os.Rename(f.Name(), name) // a file system without links
 	}, discard), nil
 }
-
-func (Local) Parent(name string) (*Parent, error) {
-	path, err := filepath.Abs(name)
-	if err != nil {
-		return nil, err
-	}
-	parent := filepath.Dir(path)
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return nil, err
-	}
-	dir, err := os.Open(parent)
-	if err != nil {
-		return nil, err
-	}
-	return &Parent{Dir: dir, Name: filepath.Base(path), Path: path}, nil
-}

@@ -9,8 +9,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"childlog/cmd/childlog/internal/files"
 )
 
 // LostError says that the connection to the holder ended before the command
@@ -63,7 +61,7 @@ func (c *Call) Run(ctx context.Context, env Env, args []string) (int, error) {
 		_ = c.link.conn.SetReadDeadline(time.Now().Add(lastPatience))
 	})
 	defer stop()
-	k := &caller{link: c.link, env: env, own: named(args), drafts: map[uint32]*files.Draft{}}
+	k := &caller{link: c.link, env: env, own: named(args), drafts: map[uint32]draft{}}
 	defer k.end()
 	return k.listen()
 }
@@ -77,7 +75,7 @@ type caller struct {
 	failed  error // of the first output that could not be written
 
 	mu     sync.Mutex
-	drafts map[uint32]*files.Draft // by the request that made them
+	drafts map[uint32]draft // by the request that made them
 	closed bool
 }
 
@@ -147,11 +145,11 @@ func (c *caller) answer(r request) {
 	}
 	out, f, err := c.do(r)
 	if out.ID = r.ID; err != nil {
-		out.Failure = failureOf(err)
+		out.Failure, f = failureOf(err), nil
 	}
 	if f != nil {
 		out.File = true
-		if r.Op != opCreate { // whose descriptor the draft keeps
+		if r.Op != opCreate && r.Op != opDirectory { // whose descriptors the drafts keep
 			defer f.Close()
 		}
 	}
@@ -222,35 +220,43 @@ func (c *caller) do(r request) (out reply, f *os.File, err error) {
 	case opRewrite:
 		f, err = fs.Rewrite(name)
 	case opCreate:
-		return c.create(r.ID, name)
+		d, draftErr := fs.Create(name)
+		if draftErr != nil {
+			return out, nil, draftErr
+		}
+		out.Name = r.Name
+		return out, d.File, c.keep(r.ID, d)
 	case opCommit, opDiscard:
 		err = c.settle(r)
-	case opParent:
-		p, parentErr := fs.Parent(name)
-		if err = parentErr; err == nil {
-			out.Name, out.Path, f = []byte(p.Name), []byte(p.Path), p.Dir
+	case opDirectory:
+		d, dirErr := fs.Directory(name, r.What)
+		if dirErr != nil {
+			return out, nil, dirErr
 		}
+		out.Path = []byte(d.Path)
+		return out, d.File(), c.keep(r.ID, d)
 	default:
 		err = fmt.Errorf("%w: a request for %q", ErrProtocol, r.Op)
 	}
 	return out, f, err
 }
 
-// create makes a draft, and keeps it until the holder says what becomes of it.
-func (c *caller) create(id uint32, name string) (out reply, f *os.File, err error) {
-	d, err := c.env.Files.Create(name)
-	if err != nil {
-		return out, nil, err
-	}
+// draft is what gets its name from the holder's verdict.
+type draft interface {
+	Commit() error
+	Discard()
+}
+
+// keep keeps a draft until the holder says what becomes of it.
+func (c *caller) keep(id uint32, d draft) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || len(c.drafts) >= maxQueued {
 		d.Discard()
-		return out, nil, fmt.Errorf("%w: too many files at a time", ErrProtocol)
+		return fmt.Errorf("%w: too many files at a time", ErrProtocol)
 	}
 	c.drafts[id] = d
-	out.Name = []byte(name)
-	return out, d.File, nil
+	return nil
 }
 
 func (c *caller) settle(r request) error {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	codes "childlog/cmd/childlog/internal/failure"
 	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/term"
 )
@@ -19,7 +20,7 @@ const Path = "/v1/command"
 
 // Variables are those of the environment that a command reads. No other leaves
 // the caller's process.
-var Variables = []string{"CHILDLOG_DEFAULT_SANDBOX", "CHILDLOG_DEFAULT_APPROVALS", "NO_COLOR", "TERM"}
+var Variables = []string{"CHILDLOG_DEFAULT_SANDBOX", "CHILDLOG_DEFAULT_APPROVALS", "HOME", "NO_COLOR", "TERM"}
 
 // Text in messages is bytes: names of files and arguments need not be UTF-8.
 type (
@@ -46,6 +47,7 @@ type (
 		Size int    `json:"size,omitzero"` // of stdin: at most so many bytes
 		From int    `json:"from,omitzero"` // of a directory: the first entry
 		Of   uint32 `json:"of,omitzero"`   // the request that the draft came with
+		What string `json:"what,omitzero"` // a directory is for
 	}
 
 	// reply answers a request.
@@ -82,6 +84,7 @@ type (
 		Op    string `json:"op,omitzero"`
 		Path  []byte `json:"path,omitzero"`
 		Errno int    `json:"errno,omitzero"`
+		Code  string `json:"code,omitzero"` // of an error of childlog's own
 		Text  string `json:"text"`
 	}
 
@@ -96,18 +99,18 @@ type (
 type op string
 
 const (
-	opStdin   op = "stdin"
-	opOpen    op = "open"
-	opStat    op = "stat"
-	opLstat   op = "lstat"
-	opReadDir op = "readdir"
-	opLinks   op = "evalsymlinks"
-	opAbs     op = "abs"
-	opRewrite op = "rewrite" // a file, for what takes its place
-	opCreate  op = "create"  // a draft
-	opCommit  op = "commit"
-	opDiscard op = "discard"
-	opParent  op = "parent"
+	opStdin     op = "stdin"
+	opOpen      op = "open"
+	opStat      op = "stat"
+	opLstat     op = "lstat"
+	opReadDir   op = "readdir"
+	opLinks     op = "evalsymlinks"
+	opAbs       op = "abs"
+	opRewrite   op = "rewrite" // a file, for what takes its place
+	opCreate    op = "create"  // a draft
+	opCommit    op = "commit"
+	opDiscard   op = "discard"
+	opDirectory op = "directory"
 )
 
 func infoOf(fi fs.FileInfo) *info {
@@ -131,29 +134,34 @@ func failureOf(err error) *failure {
 		f.Errno = int(no)
 	} else if errors.Is(err, fs.ErrExist) {
 		f.Errno = int(syscall.EEXIST)
+	} else if errors.Is(err, fs.ErrPermission) {
+		f.Errno = int(syscall.EACCES)
+	} else {
+		f.Code = codes.Of(err).Code
 	}
 	return f
 }
 
 func (f *failure) err() error {
-	var err error = &remoteError{f.Text, syscall.Errno(f.Errno)}
+	var err error = &remoteError{f.Text, syscall.Errno(f.Errno), codes.Sentinel(f.Code)}
 	if f.Op != "" {
 		return &fs.PathError{Op: f.Op, Path: string(f.Path), Err: err}
 	}
 	return err
 }
 
-// remoteError says what the caller's system said. Zero is no error number.
+// remoteError says what the caller's system said.
 type remoteError struct {
 	text  string
-	errno syscall.Errno
+	errno syscall.Errno // 0: none
+	is    error         // nil: nothing of childlog's own
 }
 
 func (e *remoteError) Error() string { return e.text }
 
 func (e *remoteError) Unwrap() error {
 	if e.errno == 0 {
-		return nil
+		return e.is
 	}
 	return e.errno
 }

@@ -36,7 +36,7 @@ func (o opened) check(op op, name string, f files.Files) error {
 	exact := false
 	switch op {
 	case opOpen, opReadDir:
-	case opRewrite, opCreate, opParent:
+	case opRewrite, opCreate, opDirectory:
 		exact = true
 	default:
 		return nil // hands out no content

@@ -128,25 +128,29 @@ func (f remote) Rewrite(name string) (*os.File, error) {
 	return r.opened, err
 }
 
-// Create has the caller make the draft. What is not committed when the
-// connection ends the caller takes away.
+// Create has the caller make the draft.
 func (f remote) Create(name string) (*files.Draft, error) {
 	r, err := f.s.file(request{Op: opCreate, Name: []byte(name)})
 	if err != nil {
 		return nil, err
 	}
-	return files.NewDraft(r.opened, func() error {
-		_, err := f.s.ask(request{Op: opCommit, Of: r.ID})
-		return err
-	}, func() {
-		_, _ = f.s.ask(request{Op: opDiscard, Of: r.ID}) // else at the end of the connection
-	}), nil
+	return files.NewDraft(r.opened, f.settle(r.ID, opCommit), func() { _ = f.settle(r.ID, opDiscard)() }), nil
 }
 
-func (f remote) Parent(name string) (*files.Parent, error) {
-	r, err := f.s.file(request{Op: opParent, Name: []byte(name)})
+// Directory has the caller make the directory, as [remote.Create] a file.
+func (f remote) Directory(name, what string) (*files.Directory, error) {
+	r, err := f.s.file(request{Op: opDirectory, Name: []byte(name), What: what})
 	if err != nil {
 		return nil, err
 	}
-	return &files.Parent{Dir: r.opened, Name: string(r.Name), Path: string(r.Path)}, nil
+	return files.NewDirectory(r.opened, string(r.Path), f.settle(r.ID, opCommit), func() { _ = f.settle(r.ID, opDiscard)() }), nil
+}
+
+// settle says what becomes of a draft. What is not settled when the connection
+// ends the caller takes away.
+func (f remote) settle(id uint32, how op) func() error {
+	return func() error {
+		_, err := f.s.ask(request{Op: how, Of: id})
+		return err
+	}
 }

@@ -1,0 +1,92 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/holder"
+)
+
+// heldVariable has every command of a script run through a holder of its store.
+const heldVariable = "CHILDLOG_TEST_HELD"
+
+// differs are the scripts that say something else of a held store, and why.
+var differs = map[string]string{}
+
+// brief are those that are run through a holder in a short test, too: of every
+// kind of input, output and file.
+var brief = []string{"append", "export", "backup", "import_bundle", "check", "guard_claude", "delegate", "log", "verify", "global_flags", "case35_rules"}
+
+// TestScriptsThroughAHolder: a command prints the same and ends the same where
+// another process holds the store.
+func TestScriptsThroughAHolder(t *testing.T) {
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	require.NoError(t, err)
+	var files []string
+	for _, file := range all {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		switch why, skip := differs[name]; {
+		case skip:
+			t.Logf("%s is not run: %s", name, why)
+		case !testing.Short() || slices.Contains(brief, name):
+			files = append(files, file)
+		}
+	}
+	runScripts(t, testscript.Params{Files: files}, map[string]string{heldVariable: "1"})
+}
+
+// mainOrHeld is Main; where a script says so within a holder of the store that
+// the command line means, which the command then finds by itself.
+func mainOrHeld() int {
+	if os.Getenv(heldVariable) == "" {
+		return Main()
+	}
+	args := os.Args[1:]
+	a := &app{getenv: os.Getenv}
+	cmd, _, err := a.root().Find(args)
+	if err != nil || seatOf(cmd) == here || cmd.Name() == "verify" && slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--bundle") }) {
+		return Main()
+	}
+	p := access.Place{Dir: os.Getenv("CHILDLOG_STORE"), Command: "childlog serve", KeyFile: os.Getenv("CHILDLOG_KEY_FILE")}
+	for i, arg := range args {
+		for flag, to := range map[string]*string{"--store": &p.Dir, "--key-file": &p.KeyFile} {
+			if value, ok := strings.CutPrefix(arg, flag+"="); ok {
+				*to = value
+			} else if arg == flag && i+1 < len(args) {
+				*to = args[i+1]
+			}
+		}
+	}
+	code := -1
+	err = access.Serve(context.Background(), p, func(ctx context.Context, held *access.Held) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		ready, done := make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- holder.Serve(ctx, held, holder.Options{Run: Runner(held), Ready: func() { close(ready) }})
+		}()
+		select {
+		case <-ready:
+		case err := <-done:
+			return err
+		}
+		code = Main()
+		stop()
+		return <-done
+	})
+	switch {
+	case code < 0: // it can't be held: it says so itself
+		return Main()
+	case err != nil:
+		panic(err)
+	}
+	return code
+}
