@@ -99,6 +99,7 @@ type Decided struct {
 	Ask     string
 	Outcome AskOutcome
 	Decider Decider
+	Ref     string            // an opaque reference of whoever answered, a code; "": none
 	Rule    string            // a code; "": whoever answered decided
 	Origin  policy.RuleOrigin // the event that stated the rule; zero: none did
 }
@@ -106,6 +107,9 @@ type Decided struct {
 // Facts encodes d.
 func (d Decided) Facts() Facts {
 	m := map[string]any{"ask": d.Ask, "outcome": string(d.Outcome), "decider": string(d.Decider)}
+	if d.Ref != "" {
+		m["ref"] = d.Ref
+	}
 	if d.Rule != "" {
 		m["rule"] = d.Rule
 	}
@@ -122,7 +126,7 @@ func ParseDecided(ev *Event) (Decided, error) {
 	if err != nil {
 		return Decided{}, err
 	}
-	d := Decided{Ask: r.code("ask"), Outcome: AskOutcome(r.code("outcome")), Decider: Decider(r.code("decider")), Rule: r.str("rule")}
+	d := Decided{Ask: r.code("ask"), Outcome: AskOutcome(r.code("outcome")), Decider: Decider(r.code("decider")), Ref: r.str("ref"), Rule: r.str("rule")}
 	if o := r.sub("origin", false); o != nil {
 		d.Origin = policy.RuleOrigin{Kind: policy.OriginKind(o.code("kind")), At: policy.Origin{Session: o.id("session", true), Seq: o.uint("seq")}}
 		r.adopt(o)

@@ -83,6 +83,23 @@ func (v *View) AskOf(session uuid.UUID, ask string) (asked, decided Event, err e
 	return asked, decided, err
 }
 
+// AskSeqs says where a question and its decision stand, outside of a commit; 0
+// for a decision that there is not. Errors: ErrNotFound, ErrCorrupt.
+func (s *Store) AskSeqs(session uuid.UUID, ask string) (asked, decided uint64, err error) {
+	if err := s.usable(); err != nil {
+		return 0, 0, err
+	}
+	at, err := s.st.byName(codeName(nameAsk, session, ask))
+	if err == nil && at == uuid.Nil {
+		err = fmt.Errorf("%w: session %s has no ask %s", ErrNotFound, session, ask)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	answer, err := s.st.byName(codeName(nameDecided, session, ask))
+	return seqIn(at), seqIn(answer), err
+}
+
 func (v *View) coded(space nameSpace, session uuid.UUID, typ, field, code string) (Event, bool, error) {
 	at, err := v.st.byName(codeName(space, session, code))
 	if err != nil || at == uuid.Nil {
