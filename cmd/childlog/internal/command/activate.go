@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -45,16 +46,8 @@ Without --parent you act as an operator.`),
 				if err != nil {
 					return err
 				}
-				run, err := replay.Activate(ctx, s, id, caller)
+				v, run, err := ops.Activate(ctx, s, id, caller)
 				if err != nil {
-					return err
-				}
-				v := wire.Activated{Session: id.String(), Epoch: run.Epoch, Seq: run.Seq, Head: run.Head, Closed: []wire.Closed{},
-					Policy: wire.PolicyOf(&run.Policy), RuntimeContext: replay.RuntimeContext(&run.Policy)}
-				for _, c := range run.Closed {
-					v.Closed = append(v.Closed, wire.Closed(c))
-				}
-				if v.Inbox, err = messages(ctx, s, id, run.Inbox); err != nil {
 					return err
 				}
 				return a.show(v, func() { a.activated(&v, &run) })
@@ -108,7 +101,7 @@ on with. To record how a run ended, settle it instead.`),
 		},
 	}
 	cmd.Flags().Uint64Var(&epoch, "epoch", 0, "the activation to end (required)")
-	cmd.Flags().StringVar(&reason, "reason", "released", "a code: letters, digits or _.:/@+#=-")
+	cmd.Flags().StringVar(&reason, "reason", ops.Released, "a code: letters, digits or _.:/@+#=-")
 	_ = cmd.MarkFlagRequired("epoch") // fails for a flag that does not exist
 	return cmd
 }

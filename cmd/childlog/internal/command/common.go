@@ -12,20 +12,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/replay"
 )
 
-// resolve finds the session that the user named. Text that can't name one is
-// answered like text that names none: either way the session is not there.
+// resolve finds the session that the user named.
 func resolve(ctx context.Context, s *eventlog.Store, text string) (uuid.UUID, error) {
-	id, err := s.Resolve(ctx, text)
-	if errors.Is(err, eventlog.ErrInvalid) {
-		return uuid.Nil, fmt.Errorf("%w: session %q: want an id, a prefix of four digits or more, or SYSTEM:ID", eventlog.ErrNotFound, text)
-	}
-	return id, err
+	return ops.Resolve(ctx, s, text)
 }
 
 // parseID reads an id that is to be given to something new.
@@ -66,17 +62,12 @@ func (c *callerFlags) required() error {
 	return c.check()
 }
 
-// caller is the operator unless a parent is named. A whole id is taken at its
-// word, known or not: whether it is the right one is for the library to say.
+// caller is the operator unless a parent is named.
 func (c *callerFlags) caller(ctx context.Context, s *eventlog.Store) (replay.Caller, error) {
 	if c.parent == "" {
 		return replay.AsOperator(), nil
 	}
-	if id, err := parseID("--parent", c.parent); err == nil {
-		return replay.AsParent(id), nil
-	}
-	id, err := resolve(ctx, s, c.parent)
-	return replay.AsParent(id), err
+	return ops.ParentOf(ctx, s, c.parent)
 }
 
 // sandboxFlags describe a sandbox.
@@ -185,33 +176,14 @@ func (f *defaultFlags) read() (sandbox *policy.Setting, approvals policy.Approva
 	return sandbox, approvals, nil
 }
 
-// present resolves the default in force for a session's tree: its roots are
-// those of the tree's root session, where the recorded default comes from too.
-// What nobody stated is taken as recorded. Nil if nothing was stated, or if the
-// session's policy can't be read: whoever asks next says so better.
+// present is the default in force for a session's tree; nil if nothing was
+// stated.
 func (f *defaultFlags) present(ctx context.Context, s *eventlog.Store, session uuid.UUID) (*policy.Defaults, error) {
 	sandbox, approvals, err := f.read()
-	if err != nil || sandbox == nil && approvals == "" {
+	if err != nil {
 		return nil, err
 	}
-	e, err := replay.Policy(ctx, s, session, 0)
-	if err != nil {
-		return nil, nil
-	}
-	d := e.Defaults
-	if approvals != "" {
-		d.Approvals = approvals
-	}
-	if sandbox != nil {
-		workspace := e.WorkspaceRoot
-		if root, err := s.Row(e.Root); err == nil {
-			workspace = root.WorkspaceRoot
-		}
-		if d.Sandbox, err = sandbox.Resolve(workspace); err != nil {
-			return nil, err
-		}
-	}
-	return &d, nil
+	return ops.Present(ctx, s, session, sandbox, approvals)
 }
 
 // oneOf checks a flag against its values.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/eventlog"
 	"childlog/policy"
@@ -64,7 +65,7 @@ func (a *app) sessions(ctx context.Context, typed string) (out []string) {
 		return nil
 	}
 	_ = a.read(ctx, func(s *eventlog.Store) error {
-		rows, err := allRows(ctx, s)
+		rows, err := ops.AllRows(ctx, s)
 		for i := range rows {
 			if id := rows[i].Session.String(); strings.HasPrefix(id, strings.ToLower(typed)) {
 				out = append(out, cobra.CompletionWithDesc(id, term.Escape(rows[i].Label)))

@@ -6,12 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/materialize"
-	"childlog/policy"
-	"childlog/replay"
 	"childlog/snapshot"
 )
 
@@ -99,41 +98,17 @@ func (a *app) delegate(ctx context.Context, s *eventlog.Store, from *delegator, 
 	if err != nil {
 		return err
 	}
-	if r.Inspection, err = flags.inspect(ctx, s, pid); err != nil {
+	if r.Inspection, err = ops.Inspect(ctx, s, pid, &flags.doc); err != nil {
 		return err
 	}
-	made, err := materialize.Delegate(ctx, s, pid, snapshot.Options{Epoch: from.epoch, Present: present}, r)
+	v, made, err := ops.Delegate(ctx, s, pid, snapshot.Options{Epoch: from.epoch, Present: present}, r)
 	if pid == eventlog.StoreSession {
 		err = ownSession(err)
 	}
 	if err != nil {
 		return err
 	}
-	c, err := created(s, made)
-	if err != nil {
-		return err
-	}
-	c.Captured, err = captured(ctx, s, &made.Policy)
-	if err != nil {
-		return err
-	}
-	v := wire.DelegatedOf(c, &made.Policy)
 	return a.show(v, func() { a.delegated(&v, &made) })
-}
-
-// captured tells what the delegation of a child took from the parent, as of
-// the child's birth.
-func captured(ctx context.Context, s *eventlog.Store, e *replay.Effective) (*wire.Captured, error) {
-	born, err := replay.Policy(ctx, s, e.Session, e.BornSeq)
-	if err != nil {
-		return nil, err
-	}
-	c := &wire.Captured{Parent: e.Parent.String(), Seq: e.ParentSeq}
-	if born.Bound.Cause().Source == policy.SourceDelegation {
-		v := wire.SandboxOf(born.Bound.Value)
-		c.Sandbox = &v
-	}
-	return c, nil
 }
 
 func (a *app) delegated(v *wire.Delegated, made *materialize.Session) {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -41,10 +42,7 @@ with. Without --to it ends at the head.`),
 			if err != nil {
 				return err
 			}
-			v := wire.Diff{Session: after.Session.String(), From: before.Seq, To: after.Seq, Changes: []wire.FieldChange{}}
-			for _, c := range changes {
-				v.Changes = append(v.Changes, wire.FieldChange{Field: c.Field, From: c.From, To: c.To, Cause: wire.CauseOf(c.By)})
-			}
+			v := ops.Diff(&before, &after, changes)
 			return a.show(v, func() { a.diff(&v, after.Session, changes) })
 		},
 	}

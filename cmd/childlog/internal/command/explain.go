@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -133,14 +134,9 @@ func (a *app) explainAll(ctx context.Context, session string, at uint64) error {
 		a.fields(list)
 		return a.out.Err()
 	}
-	i := 0
-	for _, g := range replay.FieldGroups {
-		for range g.Fields {
-			x := &list[i]
-			if err := a.emit(wire.FieldLine{Group: g.Name, Field: wire.Field{Field: x.Field, Value: x.Value, Cause: wire.CauseOf(x.By)}}); err != nil {
-				return err
-			}
-			i++
+	for _, line := range ops.FieldLines(list) {
+		if err := a.emit(line); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -30,15 +31,7 @@ func (a *app) explainCall(ctx context.Context, session, name string, at uint64) 
 		if err != nil {
 			return err
 		}
-		row, err := s.Row(id)
-		if err != nil {
-			return err
-		}
-		decided, err := call.Policy(row.WorkspaceRoot)
-		if err != nil {
-			return err
-		}
-		if x, err = replay.ExplainCall(ctx, s, id, decided, at); err != nil {
+		if x, err = ops.ExplainCall(ctx, s, id, call, at); err != nil {
 			return err
 		}
 		origins = []string{x.Origin}

@@ -1,16 +1,12 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/filter"
-	"childlog/cmd/childlog/internal/logwalk"
-	"childlog/eventlog"
 )
 
 // completeFilter offers the values of the flags that a command has of a filter.
@@ -31,42 +27,4 @@ func usage(err error) error {
 		return asUsage(err)
 	}
 	return err
-}
-
-// picked reads the rows of the sessions that a filter picks. Where it picks events
-// too, only sessions that hold one.
-func picked(ctx context.Context, s *eventlog.Store, f *filter.Filter) ([]eventlog.Row, error) {
-	rows, err := f.Sessions(ctx, s, func(text string) (uuid.UUID, error) { return resolve(ctx, s, text) })
-	if err != nil || !f.PicksEvents() {
-		return rows, err
-	}
-	var out []eventlog.Row
-	for i := range rows {
-		held, err := holds(ctx, s, f, rows[i].Session)
-		if err != nil {
-			return nil, err
-		}
-		if held {
-			out = append(out, rows[i])
-		}
-	}
-	return out, nil
-}
-
-var errHeld = errors.New("an event was found")
-
-// holds reports whether a log has an event that a filter picks. What can't be read
-// holds none.
-func holds(ctx context.Context, s *eventlog.Store, f *filter.Filter, session uuid.UUID) (bool, error) {
-	m := f.Events()
-	err := logwalk.Each(ctx, s, session, false, func(ev *eventlog.Event) error {
-		if m.Picks(ev) {
-			return errHeld
-		}
-		return nil
-	}, func(logwalk.Gap) error { return nil })
-	if errors.Is(err, errHeld) {
-		return true, nil
-	}
-	return false, err
 }

@@ -14,6 +14,7 @@ import (
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/filter"
 	"childlog/cmd/childlog/internal/forward"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -174,7 +175,7 @@ func (l *logRun) render(ctx context.Context, s *eventlog.Store, session string, 
 		}
 		l.seqWidth = max(l.seqWidth, len(fmt.Sprint(row.Head)))
 	}
-	damage := func() []eventlog.Damage { return append(slices.Clip(row.Damage), lostAfter(ctx, s, &row)...) }
+	damage := func() []eventlog.Damage { return ops.LostBehind(ctx, s, &row) }
 	if first && !l.follow && l.next > row.Head && !slices.ContainsFunc(damage(), func(d eventlog.Damage) bool { return d.To >= l.next }) {
 		return withHint(fmt.Errorf("%w: session %s has no seq %d, its head is %d", eventlog.ErrNotFound, l.id, l.next, row.Head),
 			"begin at the head or before it; -f waits for what is appended")
@@ -275,17 +276,6 @@ func (l *logRun) page(page *eventlog.Page) error {
 		}
 	}
 	return nil
-}
-
-// lostAfter reports a lost frame that may have held the session's newest
-// events: what is left gives no hint of it.
-func lostAfter(ctx context.Context, s *eventlog.Store, row *eventlog.Row) []eventlog.Damage {
-	_, _, err := s.Policy(ctx, row.Session, 0)
-	ce := (*eventlog.CorruptError)(nil)
-	if len(row.Damage) > 0 || !errors.As(err, &ce) || ce.Seq != 0 || !ce.HasPosition {
-		return nil
-	}
-	return []eventlog.Damage{{From: row.Head + 1, To: row.Head + 1, Reason: ce.Error()}}
 }
 
 // beyond shows damage that lies behind the last event that can be read, and

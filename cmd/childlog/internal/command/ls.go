@@ -1,21 +1,18 @@
 package command
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/filter"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
-	"childlog/replay"
 )
 
 func newLsCmd(a *app) *cobra.Command {
@@ -54,16 +51,15 @@ that time (search shows the events).`),
 			unread := map[uuid.UUID]string{}
 			err := a.read(ctx, func(s *eventlog.Store) (err error) {
 				boot = s.Boot()
-				if rows, err = picked(ctx, s, &f); err != nil {
+				if rows, err = ops.List(ctx, s, &f); err != nil {
 					return err
 				}
-				rows = slices.DeleteFunc(rows, func(r eventlog.Row) bool { return !f.Named(&r) })
 				short, err = shortOf(ctx, s)
 				if err != nil {
 					return err
 				}
 				for i := range rows {
-					if err := unreadable(ctx, s, &rows[i]); err != nil {
+					if err := ops.Unreadable(ctx, s, &rows[i]); err != nil {
 						unread[rows[i].Session] = err.Error()
 					}
 				}
@@ -93,16 +89,6 @@ that time (search shows the events).`),
 	return cmd
 }
 
-// unreadable says why a session's policy can't be read. Policies are read only
-// where something hints at it: in a sound store a list costs no log.
-func unreadable(ctx context.Context, s *eventlog.Store, r *eventlog.Row) error {
-	if len(r.Damage) == 0 && r.UnknownSeq == 0 && s.Whole() == nil {
-		return nil
-	}
-	_, err := replay.Policy(ctx, s, r.Session, 0)
-	return err
-}
-
 // shortOf finds how many digits tell the ids of a store apart.
 func shortOf(ctx context.Context, s *eventlog.Store) (ids, error) {
 	var all []uuid.UUID
@@ -113,33 +99,6 @@ func shortOf(ctx context.Context, s *eventlog.Store) (ids, error) {
 		return true, nil
 	})
 	return shortIDs(all), err
-}
-
-// allRows reads the row of every agent's session, in the order of creation and
-// then of ids. The store's own session is no agent.
-func allRows(ctx context.Context, s *eventlog.Store) ([]eventlog.Row, error) {
-	var rows []eventlog.Row
-	err := s.EachRow(ctx, func(r *eventlog.Row) (bool, error) {
-		if r.Session != eventlog.StoreSession {
-			rows = append(rows, *r)
-		}
-		return true, nil
-	})
-	slices.SortFunc(rows, func(x, y eventlog.Row) int {
-		if c := cmp.Compare(x.FirstTime, y.FirstTime); c != 0 {
-			return c
-		}
-		return bytes.Compare(x.Session[:], y.Session[:])
-	})
-	return rows, err
-}
-
-func sessionsOf(rows []eventlog.Row) []uuid.UUID {
-	out := make([]uuid.UUID, len(rows))
-	for i := range rows {
-		out[i] = rows[i].Session
-	}
-	return out
 }
 
 func (a *app) list(rows []eventlog.Row, boot uuid.UUID, short ids, unread map[uuid.UUID]string) {

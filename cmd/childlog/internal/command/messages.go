@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -139,7 +140,7 @@ An activation that begins claims what is pending by itself.`),
 				if err != nil {
 					return err
 				}
-				list, err = messages(ctx, s, id, pending)
+				list, err = ops.Messages(ctx, s, id, pending)
 				return err
 			}
 			open := a.read
@@ -167,24 +168,6 @@ An activation that begins claims what is pending by itself.`),
 	cmd.Flags().BoolVar(&claim, "claim", false, "take them for the activation of --epoch")
 	cmd.Flags().Uint64Var(&epoch, "epoch", 0, "the activation that claims")
 	return cmd
-}
-
-// messages reads the texts of inbox messages.
-func messages(ctx context.Context, s *eventlog.Store, session uuid.UUID, pending []eventlog.Message) ([]wire.Message, error) {
-	out := []wire.Message{}
-	for _, m := range pending {
-		page, err := s.Read(ctx, session, eventlog.ReadOptions{From: m.Seq, To: m.Seq, Contents: true})
-		if err != nil {
-			return nil, err
-		}
-		var text *string
-		if len(page.Events) == 1 && page.Events[0].Content != nil {
-			t := string(page.Events[0].Content)
-			text = &t
-		}
-		out = append(out, wire.MessageOf(m, text))
-	}
-	return out, nil
 }
 
 // messages lists inbox messages for people.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
-	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/replay"
@@ -82,7 +82,7 @@ closed ones and evidence; they are listed with the reason.`),
 					return a.out.Err()
 				}
 				for i := range done {
-					if err := a.emit(narrowedOf(&done[i])); err != nil {
+					if err := a.emit(ops.Narrowed(&done[i])); err != nil {
 						return err
 					}
 				}
@@ -118,23 +118,6 @@ func (a *app) ceiling(ctx context.Context, name string) (*policy.Wish, error) {
 	return &w, nil
 }
 
-func narrowedOf(d *replay.Narrowed) wire.Narrowed {
-	v := wire.Narrowed{Session: d.Session.String(), Seq: d.Seq, Changed: d.Skipped == "", Lost: wire.CutsOf(d.Lost), Unread: d.Unread}
-	if d.Skipped != "" {
-		v.Skipped = &d.Skipped
-	}
-	if policyRead(d) {
-		before, after := wire.SandboxOf(d.Before.Canonical()), wire.SandboxOf(d.After.Canonical())
-		v.Before, v.After = &before, &after
-	}
-	return v
-}
-
-// policyRead reports whether a narrowing knew what its session held.
-func policyRead(d *replay.Narrowed) bool {
-	return !d.Unread && d.Skipped != replay.SkipUnreadable && d.Skipped != replay.SkipEvidence
-}
-
 func (a *app) narrowed(s *eventlog.Store, done []replay.Narrowed) {
 	if len(done) == 0 {
 		a.out.Println(term.Dim("no sessions"))
@@ -166,7 +149,7 @@ func (a *app) narrowed(s *eventlog.Store, done []replay.Narrowed) {
 		}
 		before, after := term.Plain(d.Before.String()), term.Plain(d.After.String())
 		switch {
-		case !policyRead(d):
+		case !ops.PolicyRead(d):
 			before, after = nil, nil
 		case d.Before.Equal(d.After):
 			after = term.Dim("the same")

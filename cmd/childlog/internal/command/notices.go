@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
-	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/replay"
 )
@@ -75,8 +75,8 @@ later ones pending: what a program uses that has handled what it listed.`),
 				return err
 			}
 			if a.json {
-				for _, n := range list {
-					if err := a.emit(wire.Notice{Child: n.Child.String(), SettledSeq: n.SettledSeq, Outcome: n.Outcome, Denied: n.Denied, Denials: n.Denials, Usage: n.Usage}); err != nil {
+				for i := range list {
+					if err := a.emit(ops.Notice(&list[i])); err != nil {
 						return err
 					}
 				}
@@ -91,35 +91,17 @@ later ones pending: what a program uses that has handled what it listed.`),
 	return cmd
 }
 
-// consume takes the notices of a child up to one that it has looked at, so
-// that none is taken which nobody was told about.
+// consume takes the notices of a child.
 func (a *app) consume(ctx context.Context, s *eventlog.Store, parent, child uuid.UUID, through uint64) error {
-	if through == 0 {
-		pending, err := replay.Notices(ctx, s, parent)
-		if err != nil {
-			return err
-		}
-		for _, n := range pending {
-			if n.Child == child {
-				through = max(through, n.SettledSeq)
-			}
-		}
-	}
-	var res eventlog.Result
-	var err error
-	if through > 0 {
-		res, err = replay.ConsumeThrough(ctx, s, parent, child, through)
-	} else {
-		res, err = replay.Consume(ctx, s, parent, child) // says why there is none
-	}
+	v, err := ops.Consume(ctx, s, parent, child, through)
 	if errors.Is(err, eventlog.ErrNotFound) {
 		return withHint(err, "each notice is consumed once; `childlog notices "+parent.String()+"` lists those that are pending")
 	}
 	if err != nil {
 		return err
 	}
-	return a.show(wire.Consumed{Written: wire.WrittenOf(res), Child: child.String(), SettledSeq: through}, func() {
-		a.out.Println(term.Good("consumed "), term.Plain("the notice of "), term.Bold(child.String()), term.Plain(fmt.Sprintf(", up to settled seq %d", through)))
+	return a.show(v, func() {
+		a.out.Println(term.Good("consumed "), term.Plain("the notice of "), term.Bold(child.String()), term.Plain(fmt.Sprintf(", up to settled seq %d", v.SettledSeq)))
 	})
 }
 

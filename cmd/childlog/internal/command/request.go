@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -12,7 +11,6 @@ import (
 	"childlog/eventlog"
 	"childlog/materialize"
 	"childlog/policy"
-	"childlog/replay"
 )
 
 // childFlags say what a child shall be: a document, flags, or both where they
@@ -166,39 +164,4 @@ func either(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// declared are the tools that a document says the child has.
-type declared []string
-
-// Tools implements [materialize.ToolLister].
-func (d declared) Tools() []string { return d }
-
-// inspect holds the tools that the document declares against the lockdown of
-// the deployment, as the parent and the request have it. What could not be
-// looked at is recorded.
-func (c *childFlags) inspect(ctx context.Context, s *eventlog.Store, parent uuid.UUID) (string, error) {
-	if c.doc.Palette == nil && !c.doc.Foreign {
-		return "", nil
-	}
-	names := c.doc.Lockdown
-	if e, err := replay.Policy(ctx, s, parent, 0); err == nil { // else the capture fails, and says why
-		names = append(names[:len(names):len(names)], e.Lockdown...)
-	}
-	lock, err := policy.NewLockdown(names...)
-	if err != nil {
-		return "", err
-	}
-	child := materialize.Prebuilt{Name: c.doc.Label, Foreign: c.doc.Foreign}
-	if c.doc.Palette != nil {
-		tools := declared{}
-		for _, e := range c.doc.Palette.Entries() {
-			tools = append(tools, e.Name)
-		}
-		child.Agent = tools
-	}
-	if _, err := materialize.Inspect(lock, child); err != nil || !c.doc.Foreign {
-		return "", err
-	}
-	return string(materialize.InspectedForeign), nil
 }

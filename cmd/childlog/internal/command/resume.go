@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -63,14 +64,9 @@ unless marked ignorable, refuses the resume.`),
 				if r.Present, err = defaults.present(ctx, s, id); err != nil {
 					return err
 				}
-				if res, err = replay.Resume(ctx, s, r); err != nil {
-					if id == eventlog.StoreSession {
-						err = ownSession(err)
-					}
-					return err
+				if v, res, err = ops.Resume(ctx, s, r); id == eventlog.StoreSession {
+					err = ownSession(err)
 				}
-				v = wire.ResumptionOf(&res)
-				v.Inbox, err = messages(ctx, s, id, res.Inbox)
 				return err
 			})
 			if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
-	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/materialize"
 	"childlog/policy"
@@ -92,11 +92,7 @@ Its policy is a claim that nobody checked, and is marked so.`),
 				return err
 			}
 			return a.write(cmd.Context(), func(s *eventlog.Store) error {
-				made, err := materialize.Root(cmd.Context(), s, r)
-				if err != nil {
-					return err
-				}
-				v, err := created(s, made)
+				v, made, err := ops.Root(cmd.Context(), s, r)
 				if err != nil {
 					return err
 				}
@@ -136,15 +132,4 @@ func (a *app) profile(ctx context.Context, name string) (*materialize.Profile, e
 		return nil, withHint(fmt.Errorf("--profile: %w", err), "nothing was written; `childlog schema profile` describes the document")
 	}
 	return p, nil
-}
-
-// created renders a creation; what was captured is the caller's to add.
-func created(s *eventlog.Store, made materialize.Session) (wire.Created, error) {
-	row, err := s.Row(made.ID)
-	if err != nil {
-		return wire.Created{}, err
-	}
-	shown := wire.SessionOf(&row, s.Boot())
-	return wire.Created{Session: made.ID.String(), Seq: row.Head, Hash: wire.Hex(row.Hash), Kind: row.Kind, Label: row.Label, Parent: shown.Parent,
-		External: shown.External, Existing: made.Existing, Policy: wire.PolicyOf(&made.Policy), RuntimeContext: made.Context}, nil
 }

@@ -1,13 +1,12 @@
 package command
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -69,19 +68,10 @@ bind them for ever.`),
 				return withHint(err, "nothing was written; `childlog schema rules` describes the document")
 			}
 			return a.write(ctx, func(s *eventlog.Store) error {
-				before, err := ruleHistory(ctx, s)
+				v, rules, err := ops.SetRules(ctx, s, replay.RuleFile{DenyTools: f.DenyTools, DenyPaths: f.DenyPaths, Text: doc})
 				if err != nil {
 					return err
 				}
-				rules, err := replay.SetRules(ctx, s, replay.RuleFile{DenyTools: f.DenyTools, DenyPaths: f.DenyPaths, Text: doc})
-				if err != nil {
-					return err
-				}
-				after, err := ruleHistory(ctx, s)
-				if err != nil {
-					return err
-				}
-				v := wire.RulesSet{Rules: rulesOf(rules, after), Changed: len(after) > len(before)}
 				return a.show(v, func() { a.rulesSet(&v, rules) })
 			})
 		},
@@ -103,18 +93,16 @@ The digest is of what the rules say: stores with the same rules have the same.`)
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			var rules policy.OperatorRules
-			var sets []ruleSet
+			var sets []ops.RuleSet
+			var v wire.Rules
 			err := a.read(ctx, func(s *eventlog.Store) (err error) {
-				if rules, err = replay.Rules(ctx, s); err == nil {
-					sets, err = ruleHistory(ctx, s)
-				}
+				v, rules, sets, err = ops.RulesNow(ctx, s)
 				return err
 			})
 			if err != nil {
 				return err
 			}
 			if !history {
-				v := rulesOf(rules, sets)
 				return a.show(v, func() { a.rules(&v, rules) })
 			}
 			if !a.json {
@@ -122,7 +110,7 @@ The digest is of what the rules say: stores with the same rules have the same.`)
 				return a.out.Err()
 			}
 			for i := range sets {
-				if err := a.emit(sets[i].wire()); err != nil {
+				if err := a.emit(setOf(&sets[i])); err != nil {
 					return err
 				}
 			}
@@ -133,35 +121,9 @@ The digest is of what the rules say: stores with the same rules have the same.`)
 	return cmd
 }
 
-// ruleSet is an event that set the rules, and what it set.
-type ruleSet struct {
-	event eventlog.Event
-	rules policy.OperatorRules
-}
-
-// ruleHistory reads every set of rules, oldest first.
-func ruleHistory(ctx context.Context, s *eventlog.Store) ([]ruleSet, error) {
-	events, _, err := s.Policy(ctx, eventlog.StoreSession, 0)
-	if errors.Is(err, eventlog.ErrNotFound) {
-		return nil, nil
-	}
-	var sets []ruleSet
-	for i := range events {
-		if events[i].Type != eventlog.TypeStoreRules {
-			continue
-		}
-		rules, err := eventlog.ParseStoreRules(&events[i])
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, ruleSet{events[i], rules})
-	}
-	return sets, err
-}
-
-// counts tells how many tools and how many places the set denies.
-func (r *ruleSet) counts() (tools, paths int) {
-	for _, e := range r.rules.Entries() {
+// setCounts tells how many tools and how many places the set denies.
+func setCounts(r *ops.RuleSet) (tools, paths int) {
+	for _, e := range r.Rules.Entries() {
 		if e.Path != "" {
 			paths++
 		} else {
@@ -171,17 +133,9 @@ func (r *ruleSet) counts() (tools, paths int) {
 	return tools, paths
 }
 
-func (r *ruleSet) wire() wire.RuleSet {
-	tools, paths := r.counts()
-	return wire.RuleSet{Seq: r.event.Seq, Time: wire.Time(r.event.Time), Digest: wire.OperatorOf(r.rules).Digest, Tools: tools, Paths: paths}
-}
-
-func rulesOf(rules policy.OperatorRules, sets []ruleSet) wire.Rules {
-	v := wire.Rules{Operator: wire.OperatorOf(rules)}
-	if n := len(sets); n > 0 {
-		v.Event = &wire.Origin{Session: eventlog.StoreSession.String(), Seq: sets[n-1].event.Seq}
-	}
-	return v
+func setOf(r *ops.RuleSet) wire.RuleSet {
+	tools, paths := setCounts(r)
+	return wire.RuleSet{Seq: r.Event.Seq, Time: wire.Time(r.Event.Time), Digest: wire.OperatorOf(r.Rules).Digest, Tools: tools, Paths: paths}
 }
 
 func (a *app) rules(v *wire.Rules, rules policy.OperatorRules) {
@@ -216,16 +170,16 @@ func (a *app) rulesSet(v *wire.RulesSet, rules policy.OperatorRules) {
 	a.out.Println(term.Plain("  childlog narrow --all --rules --reason TEXT"))
 }
 
-func (a *app) ruleSets(sets []ruleSet) {
+func (a *app) ruleSets(sets []ops.RuleSet) {
 	if len(sets) == 0 {
 		a.out.Println(term.Plain("no rules were ever set"))
 		return
 	}
 	rows := make([][]term.Text, len(sets))
 	for i := range sets {
-		tools, paths := sets[i].counts()
-		rows[i] = []term.Text{term.Plain(fmt.Sprint(sets[i].event.Seq)), term.Dim(shortTime(sets[i].event.Time)), term.Plain(fmt.Sprint(tools)),
-			term.Plain(fmt.Sprint(paths)), term.Dim(shortDigest(sets[i].rules))}
+		tools, paths := setCounts(&sets[i])
+		rows[i] = []term.Text{term.Plain(fmt.Sprint(sets[i].Event.Seq)), term.Dim(shortTime(sets[i].Event.Time)), term.Plain(fmt.Sprint(tools)),
+			term.Plain(fmt.Sprint(paths)), term.Dim(shortDigest(sets[i].Rules))}
 	}
 	a.out.Table([]term.Column{{Title: "SEQ", Right: true}, {Title: "TIME"}, {Title: "TOOLS", Right: true}, {Title: "PLACES", Right: true}, {Title: "DIGEST"}}, rows)
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/filter"
 	"childlog/cmd/childlog/internal/logwalk"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -82,26 +82,20 @@ type searchRun struct {
 	pattern *filter.Pattern // nil: any
 	limit   int
 
-	found    []hit
-	held     int  // bytes of excerpts
-	more     bool // there may be more than was found
-	searched struct {
-		sessions, events, bytes uint64
-		took                    time.Duration
-	}
+	found  []hit
+	held   int  // bytes of excerpts
+	more   bool // there may be more than was found
+	took   time.Duration
+	q      ops.Search
 	unread []lost
 }
 
 // hit is one event that was found.
 type hit struct {
-	session          uuid.UUID
-	label            string
-	seq              uint64
-	typ              string
-	at               time.Time
-	before, m, after string
-	line             term.Text // of an event that no text was looked for in
-	inherited        *eventlog.Ref
+	wire.Hit
+	session   uuid.UUID
+	line      term.Text // of an event that no text was looked for in
+	inherited *eventlog.Ref
 }
 
 // lost is a part of a log that could not be searched.
@@ -111,8 +105,6 @@ type lost struct {
 }
 
 const (
-	excerptBefore = 40  // bytes of an excerpt before the match, at most
-	excerptAfter  = 120 // and behind its beginning
 	maxFoundBytes = 64 << 20
 	maxLost       = 100
 )
@@ -121,30 +113,19 @@ func (r *searchRun) run(ctx context.Context) error {
 	var short ids
 	begin := time.Now()
 	update, done := r.bar("searching", "sessions")
-	err := r.read(ctx, func(s *eventlog.Store) error {
-		rows, err := r.filter.Sessions(ctx, s, func(text string) (uuid.UUID, error) { return resolve(ctx, s, text) })
-		if err != nil {
-			return err
+	r.q = ops.Search{Filter: &r.filter, Pattern: r.pattern, Found: r.take, Progress: update, Unread: func(session uuid.UUID, g logwalk.Gap) {
+		if len(r.unread) <= maxLost {
+			r.unread = append(r.unread, lost{session, g})
 		}
-		if own, err := s.Row(eventlog.StoreSession); err == nil && !r.filter.PicksSessions() {
-			rows = append(rows, own) // no agent's; the texts of rules and reasons are in it
-		}
+	}}
+	err := r.read(ctx, func(s *eventlog.Store) (err error) {
 		if short, err = shortOf(ctx, s); err != nil {
 			return err
 		}
-		for i := range rows {
-			if r.full() {
-				return nil
-			}
-			if err := r.session(ctx, s, &rows[i]); err != nil {
-				return err
-			}
-			update(i+1, len(rows))
-		}
-		return nil
+		return r.q.Run(ctx, s)
 	})
 	done()
-	r.searched.took = time.Since(begin)
+	r.took = time.Since(begin)
 	if err != nil {
 		return err
 	}
@@ -173,84 +154,31 @@ func (r *searchRun) damaged() int {
 	return len(seen)
 }
 
-func (r *searchRun) full() bool { return r.more }
-
-var errEnough = fmt.Errorf("enough was found")
-
-func (r *searchRun) session(ctx context.Context, s *eventlog.Store, row *eventlog.Row) error {
-	r.searched.sessions++
-	events := r.filter.Events()
-	err := logwalk.Each(ctx, s, row.Session, r.pattern != nil, func(ev *eventlog.Event) error {
-		r.searched.events++
-		r.searched.bytes += uint64(len(ev.Content))
-		if !events.Picks(ev) {
-			return nil
-		}
-		return r.event(row, ev)
-	}, func(g logwalk.Gap) error {
-		if !g.Readable && len(r.unread) <= maxLost {
-			r.unread = append(r.unread, lost{row.Session, g})
-		}
-		return nil
-	})
-	if err == errEnough { //nolint:errorlint // it is our own, and comes back as it is
-		return nil
+// take keeps an event that was found, unless there are enough.
+func (r *searchRun) take(row *eventlog.Row, ev *eventlog.Event, found wire.Hit) bool {
+	if r.limit > 0 && len(r.found) == r.limit || r.held > maxFoundBytes {
+		r.more = true
+		return false
 	}
-	return err
-}
-
-func (r *searchRun) event(row *eventlog.Row, ev *eventlog.Event) error {
-	h := hit{session: row.Session, label: row.Label, seq: ev.Seq, typ: ev.Type, at: ev.Time}
+	h := hit{Hit: found, session: row.Session}
 	if ev.Inherited != nil {
 		from := *ev.Inherited // the event is not ours to keep
 		h.inherited = &from
 	}
-	if r.pattern != nil {
-		if len(ev.Content) == 0 { // none, erased, or one that can't be read
-			return nil
-		}
-		in, from, to := r.pattern.Find(ev.Content, ev.Media == eventlog.MediaJSON)
-		if in == nil {
-			return nil
-		}
-		h.before, h.m, h.after = excerpt(in, from, to)
-	} else {
+	if r.pattern == nil {
 		h.line = (&logRun{app: r.app}).body(ev)
+	} else {
+		r.held += len(*h.Before) + len(*h.Match) + len(*h.After)
 	}
-	if r.limit > 0 && len(r.found) == r.limit || r.held > maxFoundBytes {
-		r.more = true
-		return errEnough
-	}
-	r.held += len(h.before) + len(h.m) + len(h.after) + h.line.Width() + 200
+	r.held += h.line.Width() + 200
 	r.found = append(r.found, h)
-	return nil
-}
-
-// excerpt is the text around a match, cut between characters.
-func excerpt(in []byte, from, to int) (before, match, after string) {
-	begin := max(0, from-excerptBefore)
-	for begin < from && !utf8.RuneStart(in[begin]) {
-		begin++
-	}
-	end := min(len(in), max(from+excerptAfter, min(to, from+excerptAfter)))
-	for end < len(in) && end > from && !utf8.RuneStart(in[end]) {
-		end--
-	}
-	to = min(to, end)
-	before, match, after = string(in[begin:from]), string(in[from:to]), string(in[to:end])
-	if begin > 0 {
-		before = "…" + before
-	}
-	if end < len(in) {
-		after += "…"
-	}
-	return before, match, after
+	return true
 }
 
 func (r *searchRun) print(short ids) error {
 	if r.json {
 		for i := range r.found {
-			if err := r.emit(r.found[i].wire(r.pattern != nil)); err != nil {
+			if err := r.emit(r.found[i].Hit); err != nil {
 				return err
 			}
 		}
@@ -259,19 +187,20 @@ func (r *searchRun) print(short ids) error {
 	width, rich := r.out.Width(), r.out.Rich()
 	for i := range r.found {
 		h := &r.found[i]
-		line := term.Cat(term.Bold(short.of(h.session)), term.Dim(fmt.Sprintf(" %6d  ", h.seq)), term.Plain(h.typ, strings.Repeat(" ", max(0, typeWidth-len(h.typ)))), term.Plain("  "))
-		if h.inherited != nil && h.m != "" {
+		line := term.Cat(term.Bold(short.of(h.session)), term.Dim(fmt.Sprintf(" %6d  ", h.Seq)), term.Plain(h.Type, strings.Repeat(" ", max(0, typeWidth-len(h.Type)))), term.Plain("  "))
+		if h.inherited != nil && h.Match != nil {
 			line = term.Cat(line, term.Dim(fmt.Sprintf("copied from seq %d of %s  ", h.inherited.Seq, short.of(h.inherited.Session))))
 		}
-		if h.m != "" {
-			if room := width - line.Width() - term.Plain(h.m).Width(); width > 0 && term.Plain(h.before).Width() > max(0, room/2) { // else the match would be cut off
-				h.before = lastPart(h.before, max(0, room/2))
+		if h.Match != nil {
+			before := *h.Before
+			if room := width - line.Width() - term.Plain(*h.Match).Width(); width > 0 && term.Plain(before).Width() > max(0, room/2) { // else the match would be cut off
+				before = lastPart(before, max(0, room/2))
 			}
-			marked := term.Warn(h.m)
+			marked := term.Warn(*h.Match)
 			if !rich {
-				marked = term.Plain("[[", h.m, "]]")
+				marked = term.Plain("[[", *h.Match, "]]")
 			}
-			line = term.Cat(line, term.Plain(h.before), marked, term.Plain(h.after))
+			line = term.Cat(line, term.Plain(before), marked, term.Plain(*h.After))
 		} else {
 			line = term.Cat(line, h.line)
 		}
@@ -300,20 +229,9 @@ func (r *searchRun) summary() {
 	if r.more {
 		text = "the first " + text
 	}
-	text += fmt.Sprintf(" in %s, %s", plural(int(r.searched.sessions), "session"), plural(int(r.searched.events), "event"))
-	if seconds := r.searched.took.Seconds(); seconds > 0.1 {
-		text += fmt.Sprintf(", %s, %.0f MB/s", r.searched.took.Round(time.Millisecond), float64(r.searched.bytes)/1e6/seconds)
+	text += fmt.Sprintf(" in %s, %s", plural(int(r.q.Sessions), "session"), plural(int(r.q.Events), "event"))
+	if seconds := r.took.Seconds(); seconds > 0.1 {
+		text += fmt.Sprintf(", %s, %.0f MB/s", r.took.Round(time.Millisecond), float64(r.q.Bytes)/1e6/seconds)
 	}
 	r.msg.Println(term.Dim(text))
-}
-
-func (h *hit) wire(matched bool) wire.Hit {
-	out := wire.Hit{Session: h.session.String(), Label: h.label, Seq: h.seq, Type: h.typ, Time: wire.Time(h.at)}
-	if matched {
-		out.Before, out.Match, out.After = &h.before, &h.m, &h.after
-	}
-	if h.inherited != nil {
-		out.Inherited = &wire.Origin{Session: h.inherited.Session.String(), Seq: h.inherited.Seq}
-	}
-	return out
 }

@@ -1,14 +1,13 @@
 package command
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -29,48 +28,16 @@ For its events see log, for its policy alone policy.`),
 		Args: exactly("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			var (
-				row       eventlog.Row
-				v         wire.Detail
-				e         replay.Effective
-				policyErr error
-			)
+			var row eventlog.Row
+			var v wire.Detail
+			var e replay.Effective
 			err := a.read(ctx, func(s *eventlog.Store) error {
 				id, err := resolve(ctx, s, args[0])
 				if err != nil {
 					return err
 				}
-				if row, err = s.Row(id); err != nil {
-					return err
-				}
-				v = wire.DetailOf(&row, s.Boot())
-				children, err := s.Children(id)
-				if err != nil {
-					return err
-				}
-				for _, c := range children {
-					v.Children = append(v.Children, c.String())
-					if _, err := s.Row(c); errors.Is(err, eventlog.ErrPurged) {
-						v.Purged = append(v.Purged, c.String())
-					}
-				}
-				if v.SeedFrom, err = seedFrom(ctx, s, &row); err != nil {
-					return err
-				}
-				if v.Inbox, err = messages(ctx, s, id, row.Inbox); err != nil {
-					return err
-				}
-				if id == eventlog.StoreSession {
-					return nil // it holds none
-				}
-				if e, policyErr = replay.Policy(ctx, s, id, 0); policyErr != nil {
-					text := policyErr.Error()
-					v.PolicyError = &text
-					return ctx.Err()
-				}
-				p := wire.PolicyOf(&e)
-				v.Policy = &p
-				return nil
+				v, row, e, err = ops.Show(ctx, s, id)
+				return err
 			})
 			if err != nil {
 				return err
@@ -78,19 +45,6 @@ For its events see log, for its policy alone policy.`),
 			return a.show(v, func() { a.detail(&v, &row, &e) })
 		},
 	}
-}
-
-// seedFrom is the session whose conversation a session begins with, nil without
-// a seed, and if its first copy can't be read: what is wrong is shown elsewhere.
-func seedFrom(ctx context.Context, s *eventlog.Store, row *eventlog.Row) (*string, error) {
-	if row.SeedLen == 0 || len(row.Damage) > 0 {
-		return nil, nil
-	}
-	page, err := s.Read(ctx, row.Session, eventlog.ReadOptions{From: 2, To: 2})
-	if err != nil || len(page.Events) == 0 || page.Events[0].Inherited == nil {
-		return nil, err
-	}
-	return wire.ID(page.Events[0].Inherited.Session), nil
 }
 
 func (a *app) detail(v *wire.Detail, row *eventlog.Row, e *replay.Effective) {

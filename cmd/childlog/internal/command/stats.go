@@ -7,15 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 
-const (
-	largestShown = 5
-	daysShown    = 7 // to people; JSON has all
-)
+const daysShown = 7 // to people; JSON has all
 
 func newStatsCmd(a *app) *cobra.Command {
 	var deep bool
@@ -50,7 +48,7 @@ are claims): the last 31 days with events, older ones together.`),
 					return err
 				}
 				v.Stats = wire.StatsOf(s.Identity(), s.Dir(), st)
-				if rows, err = s.Largest(ctx, largestShown); err != nil || !deep {
+				if rows, err = s.Largest(ctx, ops.LargestShown); err != nil || !deep {
 					return err
 				}
 				update, done := a.bar("measuring", "frames")

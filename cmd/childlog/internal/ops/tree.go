@@ -16,7 +16,7 @@ import (
 // that session and what lies below it. all are the ids of every session that the
 // trees could show.
 func Tree(ctx context.Context, s *eventlog.Store, top uuid.UUID) (nodes []Node, all []uuid.UUID, err error) {
-	rows, err := allRows(ctx, s)
+	rows, err := AllRows(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -155,9 +155,9 @@ func (n *Node) Wire(boot uuid.UUID) wire.Node {
 	return out
 }
 
-// allRows reads the row of every agent's session, in the order of creation and
+// AllRows reads the row of every agent's session, in the order of creation and
 // then of ids. The store's own session is no agent.
-func allRows(ctx context.Context, s *eventlog.Store) ([]eventlog.Row, error) {
+func AllRows(ctx context.Context, s *eventlog.Store) ([]eventlog.Row, error) {
 	var rows []eventlog.Row
 	err := s.EachRow(ctx, func(r *eventlog.Row) (bool, error) {
 		if r.Session != eventlog.StoreSession {

@@ -1,7 +1,7 @@
 // A harness in TypeScript: it makes a root and a child, asks before each tool
 // call, takes a denial for what it is, and follows the child's log.
 //
-//   childlog token add my-harness --role harness
+//   childlog token new --role harness
 //   childlog serve --listen 127.0.0.1:7070
 //   node delegate.mjs http://127.0.0.1:7070 TOKEN
 
