@@ -6,6 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
+// Changed returns a channel that is closed by the next commit that becomes
+// durable, of whatever session, or when the store closes. Who asks for it before
+// reading misses nothing. On a store opened for reading nothing new can come.
+func (s *Store) Changed() <-chan struct{} { return s.changed.wait() }
+
 // Tail calls fn with every event of a session from seq on, and then with each
 // new one after it became durable, until ctx ends (the result is then
 // ctx.Err), fn returns an error, or the store closes (ErrStoreClosed). It
