@@ -52,16 +52,21 @@ var internalError = harness.ErrorBody{Error: harness.ErrorDetail{Code: "internal
 	Hint: "the service's log says more; repeat the request with the same ids or key"}}
 
 // expired turns the end of the time for an operation into what it means: of
-// one that writes nobody knows yet whether it did.
-func expired(err error, ctx context.Context, writes bool) error {
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+// one that began to write nobody knows yet whether it did.
+func expired(err error, ctx context.Context, begun, writes bool) error {
+	switch {
+	case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil:
 		return err
-	}
-	if writes {
+	case !begun:
+		return errBusy
+	case writes:
 		return fmt.Errorf("%w: the operation took longer than it may: %w", eventlog.ErrOutcomeUnknown, err)
 	}
 	return &refusal{status: http.StatusGatewayTimeout, code: "timeout", message: "the operation took longer than it may", hint: "ask for less at a time"}
 }
+
+// errBusy is told while something needs the store alone, such as a compaction.
+var errBusy = fmt.Errorf("%w: the store is being worked on by something that needs it alone; nothing was done", eventlog.ErrLocked)
 
 // fail answers with an error.
 func (s *Service) fail(w *record, err error) {

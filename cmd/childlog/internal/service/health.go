@@ -2,9 +2,12 @@ package service
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
+	"time"
 
+	"childlog/cmd/childlog/harness"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
@@ -30,21 +33,31 @@ func (s *Service) serveHealth(w *record, _ *http.Request, _ caller) error {
 	return sendJSON(w, Health{Alive: true})
 }
 
-func (s *Service) serveReady(w *record, _ *http.Request, _ caller) error {
+func (s *Service) serveReady(w *record, r *http.Request, _ caller) error {
 	if s.stopped() {
 		return notReady("store_closed")
 	}
-	err := s.store.Writable()
-	if err == nil {
-		st, statErr := s.store.Stats()
-		if err = statErr; err == nil {
-			return sendJSON(w, Readiness{Ready: true, IndexLag: st.Lag})
+	ctx, cancel := context.WithTimeout(r.Context(), readyTime)
+	defer cancel()
+	var st eventlog.Stats
+	begun := false
+	err := s.with(ctx, func(store *eventlog.Store, _ harness.Harness) (err error) {
+		if begun, err = true, store.Writable(); err == nil {
+			st, err = store.Stats()
 		}
+		return err
+	})
+	if err == nil {
+		return sendJSON(w, Readiness{Ready: true, IndexLag: st.Lag})
 	}
+	err = expired(err, ctx, begun, false)
 	_, body, _ := answerTo(err)
 	w.cause = err
 	return notReady(body.Error.Code)
 }
+
+// readyTime is how long the store may be busy before it is not ready.
+const readyTime = time.Second
 
 func notReady(code string) error {
 	return &refusal{status: http.StatusServiceUnavailable, code: code, message: "not ready", hint: "the service's log says more", again: retryAfter}
@@ -58,14 +71,22 @@ func (s *Service) serveMetrics(w *record, r *http.Request, c caller) error {
 		s.metrics.refuse("role")
 		return fmt.Errorf("%w: the metrics need the role auditor or operator, the token's is %s", eventlog.ErrUnauthorized, c.role)
 	}
-	st, err := s.store.Stats()
-	if err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
+	defer cancel()
+	var f storeFigures
+	begun := false
+	err := s.with(ctx, func(store *eventlog.Store, _ harness.Harness) error {
+		begun = true
+		st, err := store.Stats()
+		f = storeFigures{sessions: st.Sessions, events: st.Events, frames: st.Frames, indexLag: st.Lag, journalBytes: st.JournalBytes,
+			freeBytes: st.FreeBytes(), indexBytes: st.IndexBytes, writable: store.Writable() == nil}
+		if durable := store.Durable(); durable > st.Signed {
+			f.signedLag = durable - st.Signed
+		}
 		return err
-	}
-	f := storeFigures{sessions: st.Sessions, events: st.Events, frames: st.Frames, indexLag: st.Lag, journalBytes: st.JournalBytes,
-		freeBytes: st.FreeBytes(), indexBytes: st.IndexBytes, writable: s.store.Writable() == nil}
-	if durable := s.store.Durable(); durable > st.Signed {
-		f.signedLag = durable - st.Signed
+	})
+	if err != nil {
+		return expired(err, ctx, begun, false)
 	}
 	var b bytes.Buffer
 	s.metrics.write(&b, &f)

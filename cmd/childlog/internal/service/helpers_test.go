@@ -65,10 +65,10 @@ func serveAt(t testing.TB, o service.Options, a service.Address) *served {
 	for _, role := range tokens.Roles() {
 		v.tokens[role] = v.token(role)
 	}
-	o.Store = v.store
-	if o.Harness == nil {
-		o.Harness = harness.On(v.store)
+	if o.Use == nil {
+		o.Use = service.Lend(v.store)
 	}
+	o.Dir = v.store.Dir()
 	o.Log, o.Listen = slog.New(slog.NewTextHandler(v.log, nil)), a.Listen
 	var err error
 	v.service, err = service.New(o)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"childlog/cmd/childlog/harness"
+	"childlog/cmd/childlog/internal/filter"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
@@ -35,37 +36,63 @@ type hole struct {
 // on behind what can't be read, which it yields as a hole. Without that the
 // damage ends the follow: a reader that knows nothing of holes misses nothing
 // without noticing.
+//
+// The store is borrowed for a turn at a time, so that what needs it alone is not
+// kept waiting by whoever waits for events. Types are picked here and not by the
+// harness, which lets the cursor go on over what is not picked.
 func (s *Service) followPast(ctx context.Context, q followRequest, give func(streamed) bool) {
-	for {
-		again := false
-		for v, err := range s.harness.Follow(ctx, q.FollowRequest) {
-			if err == nil {
-				q.After = v.Cursor
-				if !give(streamed{event: v}) {
-					return
-				}
-				continue
-			}
-			h := s.behind(ctx, q, err)
-			if h == nil {
+	picked := filter.Filter{Types: q.Types}
+	if err := picked.Compile(s.now()); err != nil {
+		give(streamed{err: fmt.Errorf("%w: /types: %w", eventlog.ErrInvalid, err)})
+		return
+	}
+	q.Types = nil
+	for more := true; more; {
+		err := s.with(ctx, func(store *eventlog.Store, h harness.Harness) error {
+			more = s.turn(ctx, store, h, &q, picked.Events(), give)
+			return nil
+		})
+		if err != nil {
+			if ctx.Err() == nil {
 				give(streamed{err: err})
-				return
 			}
-			q.After, again = h.Cursor, true
-			if !give(streamed{hole: h}) {
-				return
-			}
-			break
-		}
-		if !again {
 			return
 		}
 	}
 }
 
+// turn follows for a while and reports whether to go on. q is moved along.
+func (s *Service) turn(ctx context.Context, store *eventlog.Store, h harness.Harness, q *followRequest, picked *filter.Events, give func(streamed) bool) bool {
+	until, cancel := context.WithTimeout(ctx, s.limits.Turn)
+	defer cancel()
+	for v, err := range h.Follow(until, q.FollowRequest) {
+		if err == nil {
+			q.After = v.Cursor
+			if picked.Picks(&eventlog.Event{Type: v.Event.Type}) && !give(streamed{event: v}) {
+				return false
+			}
+			if until.Err() != nil {
+				break
+			}
+			continue
+		}
+		if until.Err() != nil {
+			break
+		}
+		hole := behind(ctx, store, *q, err)
+		if hole == nil {
+			give(streamed{err: err})
+			return false
+		}
+		q.After = hole.Cursor
+		return give(streamed{hole: hole})
+	}
+	return until.Err() != nil && ctx.Err() == nil
+}
+
 // behind is the hole that ended a follow, nil if it was none or none is wanted.
 // Its cursor lies behind it, so that a follow from there on advances.
-func (s *Service) behind(ctx context.Context, q followRequest, err error) *hole {
+func behind(ctx context.Context, store *eventlog.Store, q followRequest, err error) *hole {
 	ce := (*eventlog.CorruptError)(nil)
 	if !q.holes || !errors.As(err, &ce) {
 		return nil
@@ -83,7 +110,7 @@ func (s *Service) behind(ctx context.Context, q followRequest, err error) *hole 
 		return nil
 	}
 	h.From, h.To = ce.Seq, ce.Seq
-	page, err := s.store.Read(ctx, ce.Session, eventlog.ReadOptions{From: ce.Seq})
+	page, err := store.Read(ctx, ce.Session, eventlog.ReadOptions{From: ce.Seq})
 	if err != nil {
 		return nil
 	}

@@ -25,6 +25,7 @@ type Limits struct {
 	IdleTime   time.Duration // between requests
 	Heartbeat  time.Duration // of a stream without events
 	Recheck    time.Duration // how often a stream's token is looked at
+	Turn       time.Duration // after which a stream lets go of the store for a moment
 
 	Rate     float64 // requests a second of one token
 	OpenRate float64 // requests a second of one address that need no token
@@ -53,6 +54,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.IdleTime, 2*time.Minute)
 	def(&l.Heartbeat, 15*time.Second)
 	def(&l.Recheck, time.Second)
+	def(&l.Turn, 2*time.Second)
 	def(&l.Rate, 5000)
 	def(&l.OpenRate, 50)
 	def(&l.Failures, 1)

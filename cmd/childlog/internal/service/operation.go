@@ -38,9 +38,15 @@ func operation[Q harness.Request, A any](op harness.Operation[Q, A], limit int64
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
 		defer cancel()
-		answer, err := op.Do(s.harness, ctx, q)
+		var answer A
+		begun := false
+		err = s.with(ctx, func(_ *eventlog.Store, h harness.Harness) (err error) {
+			begun = true
+			answer, err = op.Do(h, ctx, q)
+			return err
+		})
 		if err != nil {
-			return expired(err, ctx, op.Writes)
+			return expired(err, ctx, begun, op.Writes)
 		}
 		s.judged(answer)
 		b, err := harness.Encode(answer)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -16,23 +17,31 @@ import (
 	"childlog/eventlog"
 )
 
-// Options say what is served. Harness and Store are of the same store, which
-// stays the caller's to close, after the service.
+// Options say what is served.
 type Options struct {
-	Harness harness.Harness
-	Store   *eventlog.Store
-	Log     *slog.Logger // nil: nothing is logged
-	Hosts   []string     // names beside loopback under which it is asked for
-	Listen  string       // the address that is listened on, whose name is good too
-	Limits  Limits
-	Now     func() time.Time // nil: time.Now
+	// Use lends the store for a request, and may wait for it: whoever holds it
+	// may close it in between for what needs it alone, and open it again.
+	Use func(context.Context, func(*eventlog.Store) error) error
+	Dir string // of the store
+
+	On     func(*eventlog.Store) harness.Harness // nil: harness.On
+	Log    *slog.Logger                          // nil: nothing is logged
+	Hosts  []string                              // names beside loopback under which it is asked for
+	Listen string                                // the address that is listened on, whose name is good too
+	Limits Limits
+	Now    func() time.Time // nil: time.Now
+}
+
+// Lend is the Use of a store that stays open for as long as it is served.
+func Lend(s *eventlog.Store) func(context.Context, func(*eventlog.Store) error) error {
+	return func(_ context.Context, fn func(*eventlog.Store) error) error { return fn(s) }
 }
 
 // Service answers requests about one store. Its handlers may be used
 // concurrently, by several servers.
 type Service struct {
-	harness harness.Harness
-	store   *eventlog.Store
+	use     func(context.Context, func(*eventlog.Store) error) error
+	on      func(*eventlog.Store) harness.Harness
 	tokens  *tokens.Keeper
 	hosts   hosts
 	limits  Limits
@@ -49,14 +58,21 @@ type Service struct {
 	streamMu sync.Mutex
 	streams  map[string]int // by caller
 
+	mu   sync.Mutex
+	last *eventlog.Store // that harness is on; the same until the store was opened anew
+	over harness.Harness
+
 	stopOnce sync.Once
 	stopping chan struct{} // closed when no stream may go on
 }
 
 // New makes a service. Errors: ErrInvalid (hosts).
 func New(o Options) (*Service, error) {
-	if o.Harness == nil || o.Store == nil {
-		return nil, errors.New("service: a harness and its store are needed")
+	if o.Use == nil || o.Dir == "" {
+		return nil, errors.New("service: a store is needed")
+	}
+	if o.On == nil {
+		o.On = func(s *eventlog.Store) harness.Harness { return harness.On(s) }
 	}
 	h, err := newHosts(o.Listen, o.Hosts)
 	if err != nil {
@@ -70,11 +86,24 @@ func New(o Options) (*Service, error) {
 	}
 	l := o.Limits.withDefaults()
 	return &Service{
-		harness: o.Harness, store: o.Store, tokens: tokens.Keep(o.Store.Dir()), hosts: h, limits: l, log: o.Log, now: o.Now,
+		use: o.Use, on: o.On, tokens: tokens.Keep(o.Dir), hosts: h, limits: l, log: o.Log, now: o.Now,
 		metrics: newMetrics(o.Now()), routes: routes(l), bodies: semaphore.NewWeighted(max(l.Bodies, harness.MaxRequest)),
 		paces: newRates[string](l.Rate, o.Now), open: newRates[netip.Addr](l.OpenRate, o.Now), failures: newRates[netip.Addr](l.Failures, o.Now),
 		streams: map[string]int{}, stopping: make(chan struct{}),
 	}, nil
+}
+
+// with runs fn on the store and the harness on it.
+func (s *Service) with(ctx context.Context, fn func(*eventlog.Store, harness.Harness) error) error {
+	return s.use(ctx, func(store *eventlog.Store) error {
+		s.mu.Lock()
+		if s.last != store {
+			s.last, s.over = store, s.on(store) // the one before dies with its store
+		}
+		h := s.over
+		s.mu.Unlock()
+		return fn(store, h)
+	})
 }
 
 // Where a request came in.
