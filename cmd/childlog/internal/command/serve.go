@@ -2,20 +2,16 @@ package command
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/forward"
-	"childlog/cmd/childlog/internal/holder"
-	"childlog/cmd/childlog/internal/term"
-	"childlog/cmd/childlog/wire"
-	"childlog/eventlog"
 )
 
 func newServeCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	r := &serveRun{app: a}
+	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: groupStore,
 		Short:   "Hold the store, so that many processes work on it at a time",
@@ -25,43 +21,39 @@ SOCK in its directory. Every other command finds it there by itself and works
 through it, with the same output and the same exit codes; any number may run at
 a time. Without it a command holds the store alone for as long as it runs.
 
-It runs until it is interrupted, lets the commands that are at work come to
-their end, and gives the store back. After a crash nothing has to be removed.
+The socket speaks HTTP/JSON too: everything that a program which runs agents
+needs. With --listen so does a TCP address, for clients that show a token (see
+childlog token). GET /docs there describes the API, /openapi.json does it for
+programs; /healthz, /readyz and /metrics are for those who run it. An address
+that is not loopback needs --tls-cert and --tls-key.
+
+It runs until it is interrupted, lets the commands and requests that are at work
+come to their end, and gives the store back. A second interrupt ends it at once.
+After a crash nothing has to be removed; what was acknowledged is there.
+
+One line a request goes to stderr, which names its route, status, time and token
+id, and nothing of what was sent: with --listen, or if --log-format is given.
 
 A command that --key-file is given to signs with the key of this one.`),
 		Example: `  childlog serve
-  childlog --store ./agents --wait 10s serve`,
+  childlog serve --listen 127.0.0.1:7431
+  childlog serve --listen 0.0.0.0:7431 --tls-cert crt.pem --tls-key key.pem`,
 		Args: between(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serve(cmd.Context())
+			if err := r.check(); err != nil {
+				return err
+			}
+			return r.run(cmd.Context())
 		},
 	}
-}
-
-func (a *app) serve(ctx context.Context) error {
-	return a.orInit(access.Serve(ctx, a.place(), func(ctx context.Context, held *access.Held) error {
-		var v wire.Serving
-		err := held.Use(ctx, func(s *eventlog.Store) error {
-			v = wire.Serving{Store: s.Identity().Store.String(), Path: held.Dir(), Socket: filepath.Join(held.Dir(), forward.Socket)}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return holder.Serve(ctx, held, holder.Options{Run: Runner(held), Ready: func() { a.serving(&v) }})
-	}))
-}
-
-// serving tells that the store can be reached. It goes to stderr: nothing that
-// serve prints is data.
-func (a *app) serving(v *wire.Serving) {
-	if a.json {
-		if b, err := wire.Line(v); err == nil {
-			_, _ = a.stderr.Write(b) // whoever waits for it finds the socket, too
-		}
-		return
-	}
-	a.msg.Println(term.Good("serving "), term.Bold(v.Path), term.Dim(" until it is interrupted"))
+	f := cmd.Flags()
+	f.StringVar(&r.address.Listen, "listen", "", "serve over TCP at HOST:PORT too; port 0 takes a free one")
+	f.StringVar(&r.address.CertFile, "tls-cert", "", "the certificate for TLS, a PEM file")
+	f.StringVar(&r.address.KeyFile, "tls-key", "", "its key, a PEM file")
+	f.StringSliceVar(&r.hosts, "host", nil, "a name under which clients ask for it, beside localhost and the address")
+	f.StringVar(&r.format, "log-format", "", "how requests are logged: text, the default, or json")
+	complete(cmd, "log-format", "text", "json")
+	return cmd
 }
 
 // Runner runs the commands of others on a store that this process holds.

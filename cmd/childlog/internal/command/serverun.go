@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/forward"
+	"childlog/cmd/childlog/internal/holder"
+	"childlog/cmd/childlog/internal/service"
+	"childlog/cmd/childlog/internal/term"
+	"childlog/cmd/childlog/wire"
+	"childlog/eventlog"
+)
+
+// serveGrace is how long requests that are at work may take to end.
+const serveGrace = 10 * time.Second
+
+// serveRun is one run of serve.
+type serveRun struct {
+	*app
+	address service.Address
+	hosts   []string
+	format  string
+}
+
+// check refuses what can't be served before the store is held.
+func (r *serveRun) check() error {
+	if err := oneOf("--log-format", r.format, "text", "json"); err != nil {
+		return err
+	}
+	if r.address.Listen == "" {
+		if r.address.CertFile != "" || r.address.KeyFile != "" || len(r.hosts) > 0 {
+			return usagef("--tls-cert, --tls-key and --host are for --listen, which is missing")
+		}
+		return nil
+	}
+	if err := r.address.Check(); err != nil {
+		return withHint(asUsage(err), "without TLS it listens on loopback, such as 127.0.0.1:7431")
+	}
+	return nil
+}
+
+func (r *serveRun) run(ctx context.Context) error {
+	return r.orInit(access.Serve(ctx, r.place(), func(ctx context.Context, held *access.Held) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		log := r.logger()
+		s, err := service.New(service.Options{Use: held.Use, Dir: held.Dir(), Log: log, Hosts: r.hosts, Listen: r.address.Listen})
+		if err != nil {
+			return asUsage(err)
+		}
+		v := wire.Serving{Path: held.Dir(), Socket: filepath.Join(held.Dir(), forward.Socket)}
+		err = held.Use(ctx, func(s *eventlog.Store) error {
+			v.Store = s.Identity().Store.String()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var tcp *service.Server
+		if r.address.Listen != "" {
+			if tcp, err = s.Listen(ctx, r.address); err != nil {
+				return err
+			}
+			url := tcp.URL()
+			v.URL = &url
+		}
+		// Whichever ends first ends the other.
+		var both sync.WaitGroup
+		var socketErr, tcpErr error
+		both.Go(func() {
+			defer stop()
+			socketErr = holder.Serve(ctx, held, holder.Options{Run: Runner(held), Handler: s.Socket(), Log: log, Stopping: s.Stop, Grace: serveGrace, Ready: func() { r.serving(&v) }})
+		})
+		if tcp != nil {
+			both.Go(func() {
+				defer stop()
+				tcpErr = tcp.Serve(ctx, serveGrace)
+			})
+		}
+		both.Wait()
+		return errors.Join(socketErr, tcpErr)
+	}))
+}
+
+// serving tells where the store can be reached. For programs that is data; what
+// people read goes with the log.
+func (r *serveRun) serving(v *wire.Serving) {
+	if r.json {
+		_ = r.emit(v) // whoever waits for it finds the socket, too
+		return
+	}
+	at := ""
+	if v.URL != nil {
+		at = " at " + *v.URL
+	}
+	r.msg.Println(term.Good("serving "), term.Bold(v.Path), term.Plain(at), term.Dim(" until it is interrupted"))
+}
+
+// logger writes to stderr. Where it was not asked for, only what went wrong is
+// told.
+func (r *serveRun) logger() *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelWarn}
+	if r.format != "" || r.address.Listen != "" {
+		o.Level = slog.LevelInfo
+	}
+	if r.format == "json" {
+		return slog.New(slog.NewJSONHandler(r.stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(r.stderr, o))
+}
