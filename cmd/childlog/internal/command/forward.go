@@ -33,7 +33,8 @@ var seats = map[string]seat{
 	"guard claude-code": writes, "guard codex": writes,
 	"review": reads, "report": reads, "who": reads, "verify": reads, "checkpoint": writes, "prove": reads,
 	"redact": writes, "hold": writes, "release": writes, "purge": writes, "retention": writes,
-	"export": writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
+	"guard handle": writes,
+	"export":       writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
 }
 
 // seatOf is where a command runs. A flag may say that it needs no store.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/failure"
+	"childlog/cmd/childlog/internal/forward"
 	"childlog/cmd/childlog/internal/guard"
+	"childlog/cmd/childlog/internal/term"
 	"childlog/eventlog"
 )
 
@@ -45,7 +48,7 @@ Its exit code is 0 or 2 and never another one.`),
 	for _, h := range guard.Harnesses() {
 		cmd.AddCommand(a.runs(newGuardHarnessCmd(a, h)))
 	}
-	cmd.AddCommand(a.runs(newGuardProfilesCmd(a)))
+	cmd.AddCommand(a.runs(newGuardProfilesCmd(a)), a.runs(newGuardHandleCmd(a)))
 	return cmd
 }
 
@@ -93,7 +96,7 @@ grants whatever is asked for.`, guardNames[h], h.System())),
 				return usagef("what may the root do? give --profile or --policy, not both")
 			}
 			if !cmd.Flags().Changed("wait") {
-				a.wait = g.timeout * 4 / 5 // hooks come at the same time, and each holds the store for a moment
+				a.wait = g.timeout * 4 / 5
 			}
 			return g.run(cmd.Context())
 		},
@@ -157,43 +160,90 @@ func (g *guardRun) late(ctx context.Context, err error) error {
 	return err
 }
 
-// handle does what the event asks for, on the store.
+// handle does what the event asks for: in the process that holds the store, if
+// there is one, else in this one.
 func (g *guardRun) handle(ctx context.Context, ev *guard.Event) (guard.Outcome, error) {
-	p, err := g.base()
+	order := &guard.Order{Harness: g.harness, Observe: g.observe, Profile: g.profile, Event: ev.Raw}
+	if g.document != "" {
+		b, err := g.readFile(g.document)
+		if err != nil {
+			return guard.Outcome{}, usagef("--policy: %v", err)
+		}
+		if _, err := guard.ParsePolicy(b, true); err != nil {
+			return guard.Outcome{}, fmt.Errorf("--policy %s: %w", g.document, err)
+		}
+		order.Policy = b
+	}
+	one, err := order.Guard(g.files)
 	if err != nil {
 		return guard.Outcome{}, err
 	}
-	one := &guard.Guard{Harness: g.harness, Policy: p, Observe: g.observe, Files: g.files, Home: g.getenv("HOME")}
+	order.Project = guard.FindProject(g.files, g.getenv("HOME"), ev.Cwd)
+	one.Project = order.Project
 	if g.init && !access.Exists(g.place()) {
 		if _, err := access.Init(ctx, g.place()); err != nil && !errors.Is(err, eventlog.ErrExists) { // another hook may be first
 			return guard.Outcome{}, err
 		}
 	}
-	var outcome guard.Outcome
-	err = g.write(ctx, func(s *eventlog.Store) (err error) {
-		outcome, err = one.Handle(ctx, s, ev)
-		return err
-	})
-	if err != nil && errors.Is(err, eventlog.ErrNotFound) && !access.Exists(g.place()) {
-		err = withHint(err, "`childlog install "+string(g.harness)+"` sets it up, `childlog init` creates it, --store or CHILDLOG_STORE says where it is")
-	}
-	return outcome, err
+	return g.reach(ctx, order, one, ev)
 }
 
-// base is the policy that the flags state.
-func (g *guardRun) base() (guard.Policy, error) {
-	if g.document == "" {
-		return guard.Named(g.profile)
+// reach finds who holds the store, or takes it. Hooks come at the same time and
+// each holds the store for a moment, and a holder may begin to serve meanwhile:
+// so while the store is locked it is asked for again.
+func (g *guardRun) reach(ctx context.Context, order *guard.Order, one *guard.Guard, ev *guard.Event) (outcome guard.Outcome, err error) {
+	until := time.Now().Add(g.wait)
+	for {
+		call, err := forward.Dial(ctx, g.store)
+		if err == nil {
+			return g.ask(ctx, call, order)
+		}
+		if !errors.Is(err, forward.ErrNoHolder) {
+			return outcome, heldError(err)
+		}
+		left := time.Until(until)
+		g.wait = min(max(left, 0), guardTurn)
+		err = g.write(ctx, func(s *eventlog.Store) (err error) {
+			outcome, err = one.Handle(ctx, s, ev)
+			return err
+		})
+		if errors.Is(err, eventlog.ErrLocked) && left > 0 && ctx.Err() == nil {
+			continue
+		}
+		if err != nil && errors.Is(err, eventlog.ErrNotFound) && !access.Exists(g.place()) {
+			err = withHint(err, "`childlog install "+string(g.harness)+"` sets it up, `childlog init` creates it, --store or CHILDLOG_STORE says where it is")
+		}
+		return outcome, err
 	}
-	b, err := g.readFile(g.document)
+}
+
+// guardTurn is how long a guard waits for a lock before it looks for a holder
+// again.
+const guardTurn = 250 * time.Millisecond
+
+// ask has the holder of the store carry an order out.
+func (g *guardRun) ask(ctx context.Context, call *forward.Call, order *guard.Order) (guard.Outcome, error) {
+	b, err := order.Encode()
 	if err != nil {
-		return guard.Policy{}, usagef("--policy: %v", err)
+		return guard.Outcome{}, err
 	}
-	p, err := guard.ParsePolicy(b, true)
+	var out, said bytes.Buffer
+	env := g.env.Env
+	env.Stdin, env.Stdout, env.Stderr, env.Out, env.Err = bytes.NewReader(b), &out, &said, term.Console{}, term.Console{}
+	env.Version, env.Store = version(), access.Abs(g.place())
+	code, err := call.Run(ctx, env, []string{"guard", "handle"})
+	if lost := (*forward.LostError)(nil); errors.As(err, &lost) {
+		return guard.Outcome{}, g.lost(lost, writes)
+	}
 	if err != nil {
-		return guard.Policy{}, fmt.Errorf("--policy %s: %w", g.document, err)
+		return guard.Outcome{}, fmt.Errorf("%w: %w", eventlog.ErrStoreClosed, err)
 	}
-	return p, nil
+	if code != 0 {
+		message := strings.TrimPrefix(strings.TrimSpace(said.String()), "childlog: error: ")
+		message, hint, _ := strings.Cut(message, "\nhint: ")
+		return guard.Outcome{}, withHint(fmt.Errorf("%s (exit code %d of the process that holds the store)", message, code), hint)
+	}
+	return guard.ParseOutcome(out.Bytes())
 }
 
 // fail answers for a guard that could not do its work.

@@ -81,7 +81,7 @@ func readFile(files Files, path string, limit int) ([]byte, error) {
 // other people's work. It returns fs.ErrNotExist if there is none.
 func projectFile(files Files, home, cwd string) (doc []byte, path string, err error) {
 	if !filepath.IsAbs(cwd) {
-		return nil, "", fmt.Errorf("%w: cwd: want an absolute directory, got %.200q", eventlog.ErrInvalid, cwd)
+		return nil, "", fs.ErrNotExist // no root is made of it
 	}
 	var looked []string
 	inside := false // the last place looked at belongs to a repository or to the home directory

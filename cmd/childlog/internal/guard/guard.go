@@ -18,8 +18,8 @@ type Guard struct {
 	Harness Harness
 	Policy  Policy // of a root that has to be made; the project's file narrows it
 	Observe bool   // decide and record as usual, and let everything through
+	Project Project
 	Files   Files
-	Home    string // of the person, "" if unknown: a project's file is not looked for there or above
 }
 
 // Handle records an event and says what is answered. An error means that the

@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
+	"path/filepath"
 
 	"github.com/google/uuid"
 
@@ -45,7 +45,7 @@ func (g *Guard) root(ctx context.Context, s *eventlog.Store, ev *Event) (row eve
 	if row, err = find(); !errors.Is(err, eventlog.ErrNotFound) {
 		return row, "", err
 	}
-	p, notice, err := g.project(ev.Cwd)
+	p, notice, err := g.project()
 	if err != nil {
 		return row, "", err
 	}
@@ -74,31 +74,34 @@ func native(s *eventlog.Store, id uuid.UUID) (eventlog.Row, error) {
 	return row, err
 }
 
-// project is the policy of a root that begins in cwd: what the hook's flags
-// say, narrowed by the project's file. It is read here and never again: a file
-// that a guarded agent can write must not give it anything.
-func (g *Guard) project(cwd string) (p Policy, notice string, err error) {
-	doc, path, err := projectFile(g.Files, g.Home, cwd)
-	if errors.Is(err, fs.ErrNotExist) {
+// project is the policy of a root that begins: what the hook's flags say, narrowed
+// by the project's file. It counts here and never again: a file that a guarded
+// agent can write must not give it anything.
+func (g *Guard) project() (p Policy, notice string, err error) {
+	file := g.Project
+	switch {
+	case file.Err != "":
+		return p, "", fmt.Errorf("%w: the project's policy: %s", eventlog.ErrInvalid, file.Err)
+	case file.Path == "":
 		return g.Policy, "", nil
 	}
+	own, err := ParsePolicy(file.Doc, false)
 	if err != nil {
-		return p, "", err
-	}
-	own, err := ParsePolicy(doc, false)
-	if err != nil {
-		return p, "", fmt.Errorf("%s: %w", path, err)
+		return p, "", fmt.Errorf("%s: %w", file.Path, err)
 	}
 	if p, err = g.Policy.Meet(own); err != nil {
-		return p, "", fmt.Errorf("%s: %w", path, err)
+		return p, "", fmt.Errorf("%s: %w", file.Path, err)
 	}
 	if own.Profile != "" && p.Mode != own.Mode {
-		notice = fmt.Sprintf("childlog guard: %s asks for the profile %s, the hook's flags give %s: a project's file only takes away", path, own.Profile, g.Policy.Profile)
+		notice = fmt.Sprintf("childlog guard: %s asks for the profile %s, the hook's flags give %s: a project's file only takes away", file.Path, own.Profile, g.Policy.Profile)
 	}
 	return p, notice, nil
 }
 
 func (g *Guard) rootRequest(p Policy, ev *Event) (r materialize.RootRequest, err error) {
+	if !filepath.IsAbs(ev.Cwd) {
+		return r, fmt.Errorf("%w: cwd: want an absolute directory, got %.200q", eventlog.ErrInvalid, ev.Cwd)
+	}
 	at, _, err := real(g.Files, ev.Cwd)
 	if err != nil {
 		return r, fmt.Errorf("cwd: %w", err)
