@@ -13,13 +13,17 @@ type Info struct {
 	Bits          fs.FileMode
 	Modified      time.Time
 	Device, Inode uint64
+	Links         uint64 // names that the file has; 0: unknown
 }
 
 // InfoOf copies what there is to know of a file.
 func InfoOf(fi fs.FileInfo) *Info {
+	if i, ok := fi.(*Info); ok {
+		return i
+	}
 	i := &Info{Base: fi.Name(), Bytes: fi.Size(), Bits: fi.Mode(), Modified: fi.ModTime()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		i.Device, i.Inode = uint64(st.Dev), st.Ino // Dev is signed on some systems
+		i.Device, i.Inode, i.Links = uint64(st.Dev), st.Ino, uint64(st.Nlink) // their widths differ by system
 	}
 	return i
 }

@@ -77,6 +77,7 @@ type (
 		Modified int64  `json:"modified,omitzero"` // nanoseconds since 1970
 		Device   uint64 `json:"device,omitzero"`
 		Inode    uint64 `json:"inode,omitzero"`
+		Links    uint64 `json:"links,omitzero"`
 	}
 
 	// failure is an error of the caller's system.
@@ -115,11 +116,11 @@ const (
 
 func infoOf(fi fs.FileInfo) *info {
 	i := files.InfoOf(fi)
-	return &info{Base: []byte(i.Base), Bytes: i.Bytes, Bits: uint32(i.Bits), Modified: i.Modified.UnixNano(), Device: i.Device, Inode: i.Inode}
+	return &info{Base: []byte(i.Base), Bytes: i.Bytes, Bits: uint32(i.Bits), Modified: i.Modified.UnixNano(), Device: i.Device, Inode: i.Inode, Links: i.Links}
 }
 
 func (i *info) fileInfo() *files.Info {
-	return &files.Info{Base: string(i.Base), Bytes: i.Bytes, Bits: fs.FileMode(i.Bits), Modified: time.Unix(0, i.Modified), Device: i.Device, Inode: i.Inode}
+	return &files.Info{Base: string(i.Base), Bytes: i.Bytes, Bits: fs.FileMode(i.Bits), Modified: time.Unix(0, i.Modified), Device: i.Device, Inode: i.Inode, Links: i.Links}
 }
 
 // failureOf describes an error so that the other side can tell it in the same

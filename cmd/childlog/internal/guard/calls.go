@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 	"childlog/policy"
 	"childlog/policy/objection"
@@ -144,7 +145,7 @@ func (g *Guard) resolved(call *policy.Call, workspace string, ev *Event) (*objec
 		switch {
 		case err != nil:
 			return refused(rulePathUnresolved), nil
-		case info != nil && !info.IsDir() && (!info.Mode().IsRegular() || names(info) > 1):
+		case info != nil && !info.IsDir() && (!info.Mode().IsRegular() || files.InfoOf(info).Links > 1):
 			return refused(ruleNotOneFile), nil
 		}
 		if rel, ok := strings.CutPrefix(to, top+"/"); ok && top != "" {

@@ -1,0 +1,162 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"childlog/cmd/childlog/internal/failure"
+	"childlog/cmd/childlog/internal/forward"
+	"childlog/eventlog"
+)
+
+// TestFailClosed: a guard ends with 0 or 2 and, unless it answered, with a reason.
+func TestFailClosed(t *testing.T) {
+	for code := range 256 {
+		var said bytes.Buffer
+		got := failClosed([]string{"guard", "claude-code"}, &said, func() int { return code })
+		switch code {
+		case 0, 2:
+			require.Equal(t, code, got)
+		default:
+			require.Equal(t, 2, got)
+			require.NotEmpty(t, said.String())
+		}
+		require.Zero(t, failClosed([]string{"guard", "codex", "--observe"}, io.Discard, func() int { return code }))
+		require.Equal(t, code, failClosed([]string{"ls"}, io.Discard, func() int { return code }), "other commands are run as they are")
+	}
+	var said bytes.Buffer
+	require.Equal(t, 2, failClosed([]string{"guard", "codex"}, &said, func() int { panic("at the disco") }))
+	require.Contains(t, said.String(), "at the disco")
+	require.Panics(t, func() { failClosed([]string{"ls"}, io.Discard, func() int { panic("of another command") }) })
+}
+
+// TestRunsGuard: a command line that means a guard is known as one, also if it is
+// wrong; others are left alone.
+func TestRunsGuard(t *testing.T) {
+	for line, want := range map[string]bool{
+		"guard": true, "guard codex": true, "--store x guard codex": true, "--store=x --json guard": true, "--wait 5s --key-file k guard claude-code": true,
+		"--bogus guard codex": true, "--bogus x guard codex": true, "-x guard": true, "--store": false, "": false, "ls": false, "ls guard": false,
+		"root --label guard": false, "--store guard ls": false, "help guard": false, "guards": false, "--": false, "-- guard": true,
+	} {
+		require.Equal(t, want, runsGuard(strings.Fields(line)), line)
+	}
+	require.Equal(t, 2*time.Second, guardDeadline([]string{"guard", "codex", "--timeout", "2s"}))
+	require.Equal(t, 2*time.Second, guardDeadline([]string{"guard", "--timeout=2s"}))
+	for _, line := range []string{"guard", "guard --timeout", "guard --timeout -1s", "guard --timeout soon", "guard --timeout=0s"} {
+		require.Equal(t, guardTimeout, guardDeadline(strings.Fields(line)), line)
+	}
+}
+
+// runGuard runs a guard on a store and returns what a harness gets.
+func runGuard(t *testing.T, store, event string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, said bytes.Buffer
+	args = append([]string{"--store", store, "guard", "claude-code"}, args...)
+	code = failClosed(args, &said, func() int {
+		return Run(context.Background(), args, strings.NewReader(event), &out, &said)
+	})
+	require.Contains(t, []int{0, 2}, code)
+	if code == 2 {
+		require.NotEmpty(t, strings.TrimSpace(said.String()))
+	}
+	return out.String(), said.String(), code
+}
+
+const (
+	guardedCall = `{"session_id":"s","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Read","tool_use_id":"t","tool_input":{}}`
+	guardedStop = `{"session_id":"s","cwd":"/w","hook_event_name":"Stop"}`
+)
+
+// TestGuardAndALostHolder: a holder that takes the work and goes away, that never
+// answers, or that answers anything else, is no leave.
+func TestGuardAndALostHolder(t *testing.T) {
+	const taken = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + forward.Protocol + "\r\n\r\n"
+	frame := func(kind byte, body string) string {
+		return string([]byte{kind, 0, 0, byte(len(body) >> 8), byte(len(body))}) + body
+	}
+	for name, says := range map[string]string{
+		"it is gone":             taken,
+		"after it accepted":      taken + frame('a', "{}"),
+		"half a frame":           taken + frame('a', "{}") + "o\x00\x00\x00\x40{",
+		"an answer, no end":      taken + frame('a', "{}") + frame('o', "{\"verb\":0}\n"),
+		"an end, no answer":      taken + frame('a', "{}") + frame('x', `{"code":0}`),
+		"half an answer":         taken + frame('a', "{}") + frame('o', `{"verb":`) + frame('x', `{"code":0}`),
+		"an answer of no verb":   taken + frame('a', "{}") + frame('o', "{}\n") + frame('x', `{"code":0}`),
+		"an answer of more":      taken + frame('a', "{}") + frame('o', "{\"verb\":9}\n") + frame('x', `{"code":0}`),
+		"a failure":              taken + frame('a', "{}") + frame('x', `{"code":1}`),
+		"a code of its own":      taken + frame('a', "{}") + frame('x', `{"code":-7}`),
+		"something else":         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"something else yet":     "hello\r\n\r\n",
+		"nothing, and it stays":  "",
+		"a frame of no protocol": taken + frame('?', "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "lost") // a socket's path is short
+			require.NoError(t, err)
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			store := filepath.Join(dir, "s")
+			_, err = eventlog.Init(t.Context(), store)
+			require.NoError(t, err)
+			held, err := eventlog.Open(t.Context(), store, eventlog.Options{Command: "a holder"})
+			require.NoError(t, err)
+			defer held.Close()
+			l, err := net.Listen("unix", filepath.Join(store, forward.Socket))
+			require.NoError(t, err)
+			defer l.Close()
+			go func() {
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = bufio.NewReader(conn).ReadString('\n')
+					_, _ = io.WriteString(conn, says)
+					if says != "" {
+						conn.Close()
+					}
+				}
+			}()
+			out, said, code := runGuard(t, store, guardedCall, "--timeout", "1s")
+			require.Equal(t, 2, code, "%s%s", out, said)
+			require.Empty(t, out)
+			out, said, code = runGuard(t, store, guardedStop, "--timeout", "1s")
+			require.Zero(t, code, said)
+			require.Contains(t, out, "systemMessage")
+			_, _, code = runGuard(t, store, guardedCall, "--timeout", "1s", "--observe")
+			require.Zero(t, code)
+		})
+	}
+}
+
+// TestGuardWithoutItsInput: who never sends the event, or never takes the answer,
+// is not waited for.
+func TestGuardWithoutItsInput(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	var said bytes.Buffer
+	args := []string{"--store", t.TempDir(), "guard", "codex", "--timeout", "50ms"}
+	require.Equal(t, failure.ExitUsage, Run(context.Background(), args, r, io.Discard, &said))
+	require.Contains(t, said.String(), "no answer within 50ms")
+
+	store := filepath.Join(t.TempDir(), "s")
+	_, err := eventlog.Init(t.Context(), store)
+	require.NoError(t, err)
+	args = []string{"--store", store, "guard", "claude-code", "--profile", "read-only"}
+	denied := strings.Replace(guardedCall, "Read", "Write", 1)
+	require.Equal(t, 2, Run(context.Background(), args, strings.NewReader(denied), broken{}, &said), "a denial that can't be told blocks all the same")
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, fmt.Errorf("nobody reads") }
