@@ -74,8 +74,9 @@ func Run(ctx context.Context, o Options) []Finding {
 	r.environment()
 	if r.directory() {
 		r.files()
-		r.holder(ctx)
-		r.open(ctx)
+		if !r.holder(ctx) {
+			r.open(ctx)
+		}
 	}
 	for _, h := range install.Harnesses() {
 		r.harness(ctx, h)

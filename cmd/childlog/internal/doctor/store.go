@@ -15,6 +15,7 @@ import (
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/failure"
 	"childlog/cmd/childlog/internal/tokens"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
 
@@ -189,16 +190,8 @@ func (r *report) open(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		r.add("store", OK, dir, "", "format %d, sessions: %d, events: %d", st.Format, st.Sessions, st.Events)
-		switch {
-		case st.Lag >= lagWarn:
-			r.add("index", Warning, dir, "childlog reindex", "%d frames behind the journal: commands start slowly", st.Lag)
-		default:
-			r.add("index", OK, dir, "", "%d frames behind the journal", st.Lag)
-		}
-		if st.WantsCompact() {
-			r.add("store", Warning, dir, "childlog compact", "%s of it is free pages", size(uint64(st.FreeBytes())))
-		}
+		v := wire.StatsOf(s.Identity(), dir, st)
+		r.figures(&v)
 		return nil
 	})
 	var le *eventlog.LockedError
@@ -207,5 +200,22 @@ func (r *report) open(ctx context.Context) {
 		r.held(le)
 	case err != nil:
 		r.add("store", Problem, dir, failure.Of(err).Hint, "%v", err)
+	}
+}
+
+// figures judges what a store says of itself.
+func (r *report) figures(st *wire.Stats) {
+	dir := access.Abs(r.o.Place)
+	r.add("store", OK, dir, "", "format %d, sessions: %d, events: %d", st.Format, st.Sessions, st.Events)
+	if st.Backup {
+		r.add("store", Problem, dir, "childlog --store NEW restore "+dir, "it is a backup, which is read and never written")
+	}
+	if st.IndexLag >= lagWarn {
+		r.add("index", Warning, dir, "childlog reindex", "%d frames behind the journal: commands start slowly", st.IndexLag)
+	} else {
+		r.add("index", OK, dir, "", "%d frames behind the journal", st.IndexLag)
+	}
+	if st.CompactAdvised {
+		r.add("store", Warning, dir, "childlog compact", "%s of it is free pages", size(uint64(st.FreePages)*uint64(st.PageSize)))
 	}
 }
