@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -99,6 +100,11 @@ func Install(r Request) (*Plan, error) {
 	if p.Warnings, err = switchedOff(h, r.Env, r.Project); err != nil {
 		return nil, err
 	}
+	more, err := elsewhere(h, r.Env, path, r.Command.Exe)
+	if err != nil {
+		return nil, err
+	}
+	p.Warnings = append(p.Warnings, more...)
 	present, err := installed(h, f, r.Command.Exe)
 	if err != nil {
 		return nil, located(path, err)
@@ -124,6 +130,23 @@ func Install(r Request) (*Plan, error) {
 		p.Backup = "" // it gets one of its own
 	}
 	return p, nil
+}
+
+// elsewhere warns of what makes an installation that goes well work badly.
+func elsewhere(h *Harness, e Env, path, exe string) (warnings []string, err error) {
+	states, err := Inspect(h, e, exe)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range states {
+		if s.Path != path && len(s.Hooks) > 0 {
+			warnings = append(warnings, fmt.Sprintf("the guard is in %s too: here every call is decided and recorded twice", s.Path))
+		}
+	}
+	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
+		warnings = append(warnings, exe+" was built for one run and goes away: the hooks can't start it then, and let every call through; go install it, and install again with that")
+	}
+	return warnings, nil
 }
 
 // complete takes from hooks that are installed what the request leaves open.

@@ -136,6 +136,19 @@ func TestSecondInstallation(t *testing.T) {
 	require.Equal(t, []string{"settings.json", "settings.json.childlog-backup", "settings.json.childlog-backup.2"}, names(t, filepath.Dir(path)))
 }
 
+// TestTwice: a second place for the same guard, and an executable that goes away,
+// are told.
+func TestTwice(t *testing.T) {
+	r, path := placed(t, "{}")
+	require.Empty(t, applied(t, r).Warnings)
+	r.Project = true
+	require.NoError(t, os.Mkdir(r.Env.Dir, 0o700))
+	require.Equal(t, []string{"the guard is in " + path + " too: here every call is decided and recorded twice"}, applied(t, r).Warnings)
+	r = request(Codex, t.TempDir())
+	r.Command.Exe = "/tmp/go-build12/b001/exe/childlog"
+	require.Contains(t, applied(t, r).Warnings[0], "built for one run")
+}
+
 // TestModes: the file keeps its mode, what is beside it is for its owner alone.
 func TestModes(t *testing.T) {
 	r, path := placed(t, "{}")
