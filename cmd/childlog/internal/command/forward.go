@@ -30,11 +30,11 @@ var seats = map[string]seat{
 	"send": writes, "interrupt": writes, "inbox": writes, "activate": writes, "end": writes, "settle": writes, "close": writes, "notices": writes,
 	"ls": reads, "tree": reads, "show": reads, "log": reads, "search": reads,
 	"policy": reads, "resume": reads, "check": writes, "explain": reads, "diff": reads, "rules show": reads, "rules set": writes,
-	"guard claude-code": writes, "guard codex": writes,
+	"ask": writes, "asks": reads, "answer": writes,
+	"guard claude-code": writes, "guard codex": writes, "guard handle": writes,
 	"review": reads, "report": reads, "who": reads, "verify": reads, "checkpoint": writes, "prove": reads,
 	"redact": writes, "hold": writes, "release": writes, "purge": writes, "retention": writes,
-	"guard handle": writes,
-	"export":       writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
+	"export": writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
 }
 
 // seatOf is where a command runs. A flag may say that it needs no store.

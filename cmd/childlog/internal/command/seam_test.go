@@ -111,6 +111,6 @@ func TestEveryCommandHasASeat(t *testing.T) {
 var stays = []string{
 	"init", "restore", "salvage", "accept-rollback", // make a store, or open one that can't be held
 	"verify-proof", "scope check", "scope merge", "schema", "types", "guard profiles", // need none
-	"serve", "demo",
+	"serve", "demo", "install", "uninstall", "doctor", // of this machine's settings and processes
 	"token new", "token ls", "token revoke", // a file beside the store, with a lock of its own
 }
