@@ -146,6 +146,7 @@ type link struct {
 	in   *bufio.Reader
 	mu   sync.Mutex    // of writing
 	slow time.Duration // after which a write is given up; 0: never
+	torn error         // a frame was sent in part, so none can follow. Guarded by mu
 }
 
 // newLink speaks frames on conn. ready is what was read of it before.
@@ -203,6 +204,13 @@ func (l *link) send(k kind, payload []byte, f *os.File) error {
 	frame = append(frame, payload...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.torn == nil {
+		l.torn = l.write(frame, f)
+	}
+	return l.torn
+}
+
+func (l *link) write(frame []byte, f *os.File) error {
 	if l.slow > 0 {
 		if err := l.conn.SetWriteDeadline(time.Now().Add(l.slow)); err != nil {
 			return err

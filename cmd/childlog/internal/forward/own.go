@@ -31,7 +31,8 @@ func named(args []string) opened {
 
 // check is nil if the command line covers what is asked for. Reading is covered
 // below a name too, for directories of logs, and beside one, for a file's
-// .meta.json. Writing is covered at a name only.
+// .meta.json. A project's policy for guards may be read wherever it is. Writing
+// is covered at a name only.
 func (o opened) check(op op, name string, f files.Files) error {
 	exact := false
 	switch op {
@@ -42,6 +43,9 @@ func (o opened) check(op op, name string, f files.Files) error {
 		return nil // hands out no content
 	}
 	want := filepath.Clean(name)
+	if !exact && strings.HasSuffix(want, policyFile) {
+		return nil // which a guard looks for above the directory that a hook names on stdin
+	}
 	for _, arg := range o {
 		if arg == "" {
 			continue
@@ -63,6 +67,9 @@ func (o opened) check(op op, name string, f files.Files) error {
 	}
 	return &fs.PathError{Op: string(op), Path: name, Err: fmt.Errorf("%w: the command line does not name it", fs.ErrPermission)}
 }
+
+// policyFile is what a project says of its guards (package guard).
+const policyFile = "/.childlog/guard.json"
 
 // within reports whether path lies below dir, both clean.
 func within(dir, path string) bool {

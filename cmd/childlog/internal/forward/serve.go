@@ -61,8 +61,8 @@ func Serve(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, re
 	env.Stopping = stopping
 	code := run(ctx, env, arguments(&h))
 	stopped := errors.Is(context.Cause(outer), ErrStopping)
+	s.end(errEnded) // what the command left behind waits for nothing any more
 	err := l.sendJSON(kindExit, exit{Code: code, Stopped: stopped}, nil)
-	s.end(errEnded)
 	conn.Close()
 	<-done
 	if s.lost != nil && !errors.Is(s.lost, errEnded) {
