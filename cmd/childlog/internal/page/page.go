@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 
 	"childlog/cmd/childlog/internal/redact"
 	"childlog/cmd/childlog/internal/review"
@@ -28,7 +29,8 @@ var style string
 //go:embed page.html
 var markup string
 
-var pages = template.Must(template.New("page").Funcs(words).Parse(markup))
+// pages is parsed when the first page is made: most commands make none.
+var pages = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Funcs(words).Parse(markup)) })
 
 // document is what the template shows.
 type document struct {
@@ -77,7 +79,7 @@ func Write(ctx context.Context, w io.Writer, reviews []review.Review, o Options)
 		d.Filter = "Before this page was written, " + c.counts.Summary() + "."
 	}
 	var out bytes.Buffer // a template that fails half way writes nothing
-	if err := pages.Execute(&out, d); err != nil {
+	if err := pages().Execute(&out, d); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	if o.Counts != nil {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Options says what is replaced besides what the built-in detectors know.
@@ -93,8 +94,9 @@ type lead struct {
 	name bool // it judges the name that the literal is part of
 }
 
-// table is the automaton over all literals, leads what each leads to.
-var table, leads = func() (*finder, []lead) {
+// automaton finds all literals, and has what each leads to. It is made when the
+// first text is filtered: most commands filter none, and a hook is a process.
+var automaton = sync.OnceValues(func() (*finder, []lead) {
 	var literals []string
 	var leads []lead
 	add := func(literal string, l lead) {
@@ -110,7 +112,7 @@ var table, leads = func() (*finder, []lead) {
 		add(l, lead{find: assignment, name: true})
 	}
 	return newFinder(literals), leads
-}()
+})
 
 // Text filters a text, which need not be UTF-8. The result is t itself if
 // nothing was found.
@@ -147,6 +149,7 @@ func (f *Filter) text(t []byte, c Counts, level int) []byte {
 	var spans []span
 	var read map[int]int // by literal that leads to a run: how far that was read
 	inside := 0          // the end of the last value that nothing quotes
+	table, leads := automaton()
 	table.each(t, func(literal, start int) {
 		// A value that begins inside of such a value ends with it.
 		if start < read[literal] || leads[literal].name && start+longestAssignment < inside {
