@@ -111,6 +111,7 @@ func TestEveryCommandHasASeat(t *testing.T) {
 var stays = []string{
 	"init", "restore", "salvage", "accept-rollback", // make a store, or open one that can't be held
 	"verify-proof", "scope check", "scope merge", "schema", "types", "guard profiles", // need none
+	"guard claude-code", "guard codex", // ask a holder to handle the event, and answer for it if it goes away
 	"serve", "demo", "install", "uninstall", "doctor", // of this machine's settings and processes
 	"token new", "token ls", "token revoke", // a file beside the store, with a lock of its own
 }
