@@ -14,7 +14,8 @@ const maxDocument = 64 << 10
 //	profile      the shipped profile to begin with: read-only, edit-here, trusted
 //	sandbox      read-only, workspace-write or danger-full-access
 //	network      true or false: tools that reach the network
-//	shell        none, read_only or full
+//	shell        none, read_only or full; at most read_only under read-only. No
+//	             command is run under read_only, because hooks classify none
 //	spawn        true or false: may it delegate
 //	approvals    ask or never
 //	deny_tools   patterns, see the deny rules

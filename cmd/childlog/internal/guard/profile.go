@@ -126,7 +126,10 @@ func (p Policy) equal(o Policy) bool {
 // setting is the sandbox of a root that works in cwd, whose links lead to at.
 // Tools name files below the one or the other.
 func (p Policy) setting(cwd, at string) *policy.Setting {
-	s := &policy.Setting{Mode: p.Mode, Network: &p.Network}
+	s := &policy.Setting{Mode: p.Mode}
+	if p.Mode != policy.DangerFullAccess { // which always has it: there the profile's permission takes it away
+		s.Network = &p.Network
+	}
 	if p.Mode == policy.WorkspaceWrite && at != cwd {
 		s.WritableRoots = []string{at}
 	}
@@ -144,6 +147,9 @@ func (p Policy) profile() (*materialize.Profile, error) {
 		return nil, err
 	}
 	shell, spawn := p.Shell, p.Spawn
+	if p.Mode == policy.ReadOnly { // a command says not what it writes, and the harness need not sandbox it
+		shell = shell.Meet(policy.ShellReadOnly)
+	}
 	own := policy.Wish{Permissions: &policy.Permissions{Write: p.Mode != policy.ReadOnly, Network: p.Network}, Shell: &shell, Spawn: &spawn,
 		DeniedTools: p.DenyTools, Capabilities: names, WriteScope: p.Scope}
 	return &materialize.Profile{Own: own, Palette: p.Palette}, nil
