@@ -23,7 +23,7 @@ func InfoOf(fi fs.FileInfo) *Info {
 	}
 	i := &Info{Base: fi.Name(), Bytes: fi.Size(), Bits: fi.Mode(), Modified: fi.ModTime()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		i.Device, i.Inode, i.Links = uint64(st.Dev), st.Ino, uint64(st.Nlink) // their widths differ by system
+		i.Device, i.Inode, i.Links = uint64(st.Dev), uint64(st.Ino), uint64(st.Nlink) // their widths differ by system
 	}
 	return i
 }

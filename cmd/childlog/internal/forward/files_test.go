@@ -40,6 +40,7 @@ func TestFilesOfTheCaller(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("z%04d", i)), nil, 0o600))
 	}
 	require.NoError(t, os.Symlink("gone", filepath.Join(dir, "link")))
+	require.NoError(t, os.Link(name, filepath.Join(dir, "again")))
 	none := filepath.Join(dir, "none")
 	local := files.Local{}
 	inHolder(t, []string{dir}, func(f files.Files) {
