@@ -47,17 +47,3 @@ type Unread struct {
 type Head struct {
 	Cursor string `json:"cursor"`
 }
-
-// Ruling is what came of a question, as it is recorded. Only the outcome
-// allowed-once grants: name the ask in the call that is made under it.
-type Ruling struct {
-	Session    string       `json:"session"`
-	Ask        string       `json:"ask"`
-	Call       string       `json:"call"`
-	Outcome    string       `json:"outcome"` // allowed-once, rejected, cancelled or unavailable
-	Decider    string       `json:"decider"` // pin, rule, human or host
-	Rule       *string      `json:"rule"`    // null: whoever answered decided
-	Origin     *wire.Origin `json:"origin"`  // of the event that stated the rule; null: none did
-	Seq        uint64       `json:"seq"`     // of the question
-	DecidedSeq uint64       `json:"decided_seq"`
-}

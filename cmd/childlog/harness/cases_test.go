@@ -34,10 +34,10 @@ func TestCase05_DenialInTheChildsOwnLog(t *testing.T) {
 		call.Escalation = &harness.Escalation{Sandbox: harness.Sandbox{Mode: "danger-full-access"}, Justification: "I need it"}
 		ruling, err := h.Ask(ctx, harness.AskRequest{Session: g.Session, Epoch: run.Epoch, Call: call, Question: "may I?"})
 		require.NoError(t, err)
-		require.Equal(t, "rejected", ruling.Outcome)
-		require.Equal(t, "pin", ruling.Decider)
-		require.Equal(t, turn+1, ruling.Seq)
-		require.Equal(t, turn+2, ruling.DecidedSeq)
+		require.Equal(t, "rejected", *ruling.Outcome)
+		require.Equal(t, "pin", ruling.Decider.Kind)
+		require.Equal(t, turn+1, ruling.AskedSeq)
+		require.Equal(t, turn+2, *ruling.DecidedSeq)
 		call.Ask = ""
 		denied, err := h.Check(ctx, harness.CheckRequest{Session: g.Session, Epoch: run.Epoch, Record: true, Call: call})
 		require.NoError(t, err)

@@ -114,8 +114,16 @@ func (c *Client) Check(ctx context.Context, r CheckRequest) (wire.Judgement, err
 	return call(ctx, c, OpCheck, r)
 }
 
-func (c *Client) Ask(ctx context.Context, r AskRequest) (Ruling, error) {
+func (c *Client) Ask(ctx context.Context, r AskRequest) (wire.Ruling, error) {
 	return call(ctx, c, OpAsk, r)
+}
+
+func (c *Client) Asks(ctx context.Context, r AsksRequest) (Items[wire.Question], error) {
+	return call(ctx, c, OpAsks, r)
+}
+
+func (c *Client) Answer(ctx context.Context, r AnswerRequest) (wire.Ruling, error) {
+	return call(ctx, c, OpAnswer, r)
 }
 
 func (c *Client) ExplainField(ctx context.Context, r ExplainFieldRequest) (wire.Explanation, error) {

@@ -177,7 +177,7 @@ func (c *Call) domain() (*manifest.Call, error) {
 
 // batch reads events that are to be appended.
 func (r *AppendRequest) batch() (eventlog.Batch, error) {
-	b := eventlog.Batch{Expect: eventlog.Any(), Epoch: r.Epoch}
+	b := eventlog.Batch{Expect: eventlog.Any(), Epoch: r.Epoch, Key: r.Key}
 	if r.Expect != nil {
 		b.Expect = eventlog.At(*r.Expect)
 	}

@@ -84,7 +84,14 @@ type Harness interface {
 	// Ask records the question whether a call may be made once, and what decides
 	// it: the pin of a child rejects before anybody is asked, and so do a root
 	// whose approvals are never and a session without an open turn. Nothing waits.
-	Ask(ctx context.Context, r AskRequest) (Ruling, error)
+	// Else the question waits for an [Harness.Answer] from anywhere: ask again,
+	// with the same call and ask id, to see whether it came.
+	Ask(ctx context.Context, r AskRequest) (wire.Ruling, error)
+	// Asks lists the questions that wait, oldest first.
+	Asks(ctx context.Context, r AsksRequest) (Items[wire.Question], error)
+	// Answer allows or rejects the one call that was asked about. One question
+	// has one decision; an answer that comes too late is recorded as cancelled.
+	Answer(ctx context.Context, r AnswerRequest) (wire.Ruling, error)
 
 	// ExplainField says why a field of a policy has its value.
 	ExplainField(ctx context.Context, r ExplainFieldRequest) (wire.Explanation, error)

@@ -61,6 +61,7 @@ func (SearchRequest) Level() Level       { return Reads }
 func (FollowRequest) Level() Level       { return Reads }
 func (HeadRequest) Level() Level         { return Reads }
 func (StatsRequest) Level() Level        { return Reads }
+func (AsksRequest) Level() Level         { return Reads }
 func (ResumeRequest) Level() Level       { return Reads } // whoever it is for, it appends nothing
 
 func (RootRequest) Level() Level     { return Works }
@@ -78,6 +79,7 @@ func (r SwitchRequest) Level() Level    { return under(r.Epoch) }
 func (r SettleRequest) Level() Level    { return under(r.Epoch) }
 
 func (CloseRequest) Level() Level    { return Operates }
+func (AnswerRequest) Level() Level   { return Operates } // no harness allows its own calls
 func (NarrowRequest) Level() Level   { return Operates }
 func (SetRulesRequest) Level() Level { return Operates }
 

@@ -63,7 +63,9 @@ var (
 	OpPolicy       = Operation[PolicyRequest, wire.Policy]{"policy", false, "Show what a session may do, and which event says so", Harness.Policy}
 	OpResume       = Operation[ResumeRequest, wire.Resumption]{"resume", false, "Rebuild a session from its log alone, and append nothing", Harness.Resume}
 	OpCheck        = Operation[CheckRequest, wire.Judgement]{"check", true, "Decide a tool call, and record it if asked to", Harness.Check}
-	OpAsk          = Operation[AskRequest, Ruling]{"ask", true, "Ask whether one call may be made, once", Harness.Ask}
+	OpAsk          = Operation[AskRequest, wire.Ruling]{"ask", true, "Ask whether one call may be made, once", Harness.Ask}
+	OpAsks         = Operation[AsksRequest, Items[wire.Question]]{"asks", false, "List the questions that wait for an answer", Harness.Asks}
+	OpAnswer       = Operation[AnswerRequest, wire.Ruling]{"answer", true, "Answer a question that a session asked", Harness.Answer}
 	OpExplainField = Operation[ExplainFieldRequest, wire.Explanation]{"explain_field", false, "Say why a field of a policy has its value", Harness.ExplainField}
 	OpExplainAll   = Operation[PolicyRequest, Items[wire.FieldLine]]{"explain_all", false, "List every field of a policy with its cause", Harness.ExplainAll}
 	OpExplainCall  = Operation[ExplainCallRequest, wire.CallExplanation]{"explain_call", false, "Explain how a call is decided", Harness.ExplainCall}
@@ -86,7 +88,7 @@ func Routes() []Route {
 	return []Route{
 		OpRoot.Route(), OpDelegate.Route(), OpAppend.Route(), OpSwitch.Route(), OpNarrow.Route(), OpSend.Route(), OpInterrupt.Route(),
 		OpInbox.Route(), OpClaim.Route(), OpActivate.Route(), OpEnd.Route(), OpSettle.Route(), OpClose.Route(), OpNotices.Route(),
-		OpConsume.Route(), OpPolicy.Route(), OpResume.Route(), OpCheck.Route(), OpAsk.Route(), OpExplainField.Route(), OpExplainAll.Route(),
+		OpConsume.Route(), OpPolicy.Route(), OpResume.Route(), OpCheck.Route(), OpAsk.Route(), OpAsks.Route(), OpAnswer.Route(), OpExplainField.Route(), OpExplainAll.Route(),
 		OpExplainCall.Route(), OpExplainEvent.Route(), OpDiff.Route(), OpShow.Route(), OpList.Route(), OpTree.Route(), OpLog.Route(),
 		OpSearch.Route(), OpHead.Route(), OpRules.Route(), OpSetRules.Route(), OpStats.Route(),
 	}

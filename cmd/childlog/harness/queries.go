@@ -29,8 +29,22 @@ type CheckRequest struct {
 type AskRequest struct {
 	Session  string `json:"session"`
 	Epoch    uint64 `json:"epoch,omitzero"`    // the activation that asks
-	Call     Call   `json:"call"`              // its Ask, if given, becomes the question's id, a code new in the session
+	Call     Call   `json:"call"`              // its Ask, if given, becomes the question's id; the same call under it is the same question
 	Question string `json:"question,omitzero"` // what to show a person; content
+}
+
+// AsksRequest lists the questions that wait for an answer.
+type AsksRequest struct {
+	Session string `json:"session,omitzero"` // "": of all sessions
+}
+
+// AnswerRequest answers a question. Who answers is for whoever calls to vouch for.
+type AnswerRequest struct {
+	Session string `json:"session"`
+	Ask     string `json:"ask"`
+	Allow   bool   `json:"allow"`         // the call may be made, once; else it may not
+	Host    bool   `json:"host,omitzero"` // a program answers for the deployment; else a person
+	Ref     string `json:"ref,omitzero"`  // an opaque reference of either; a code
 }
 
 // ExplainFieldRequest asks why a field of a policy has its value.

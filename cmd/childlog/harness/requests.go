@@ -73,6 +73,7 @@ type AppendRequest struct {
 	Session string  `json:"session"`
 	Expect  *uint64 `json:"expect,omitzero"` // the head seq that the log must have, 0 for an empty one; nil: any
 	Epoch   uint64  `json:"epoch,omitzero"`  // the activation that appends; 0: none is open
+	Key     string  `json:"key,omitzero"`    // names this batch of the session, for ever, so that a retry of it is written once; its events have their ids from it
 	Events  []Event `json:"events"`
 }
 

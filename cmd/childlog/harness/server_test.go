@@ -36,6 +36,8 @@ func handler(h harness.Harness) http.Handler {
 	serve(mux, h, harness.OpResume)
 	serve(mux, h, harness.OpCheck)
 	serve(mux, h, harness.OpAsk)
+	serve(mux, h, harness.OpAsks)
+	serve(mux, h, harness.OpAnswer)
 	serve(mux, h, harness.OpExplainField)
 	serve(mux, h, harness.OpExplainAll)
 	serve(mux, h, harness.OpExplainCall)

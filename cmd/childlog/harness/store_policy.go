@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -66,29 +68,60 @@ func (h *Store) Check(ctx context.Context, r CheckRequest) (wire.Judgement, erro
 }
 
 // Ask implements [Harness].
-func (h *Store) Ask(ctx context.Context, r AskRequest) (Ruling, error) {
+func (h *Store) Ask(ctx context.Context, r AskRequest) (wire.Ruling, error) {
 	doc, err := r.Call.domain()
 	if err != nil {
-		return Ruling{}, err
+		return wire.Ruling{}, err
 	}
 	id, err := h.session(ctx, r.Session)
 	if err != nil {
-		return Ruling{}, err
+		return wire.Ruling{}, err
 	}
-	row, err := h.s.Row(id)
+	d, err := ops.Ask(ctx, h.s, id, doc, ops.AskOptions{Epoch: r.Epoch, Question: r.Question})
 	if err != nil {
-		return Ruling{}, err
+		return wire.Ruling{}, err
 	}
-	call, err := doc.Policy(row.WorkspaceRoot)
+	return wire.RulingOf(id.String(), &d), nil
+}
+
+// Asks implements [Harness].
+func (h *Store) Asks(ctx context.Context, r AsksRequest) (Items[wire.Question], error) {
+	id := uuid.Nil
+	var err error
+	if r.Session != "" {
+		if id, err = h.session(ctx, r.Session); err != nil {
+			return Items[wire.Question]{}, err
+		}
+	}
+	list, err := ops.Asks(ctx, h.s, id)
 	if err != nil {
-		return Ruling{}, at("call/escalation", err)
+		return Items[wire.Question]{}, err
 	}
-	d, err := replay.Ask(ctx, h.s, replay.AskRequest{Session: id, Epoch: r.Epoch, Ask: doc.Ask, Call: doc.ID, Tool: doc.Tool, Args: doc.ArgsJSON,
-		Escalation: call.Escalation, Question: r.Question})
+	out := Items[wire.Question]{Items: []wire.Question{}}
+	for i := range list {
+		out.Items = append(out.Items, wire.QuestionOf(&list[i]))
+	}
+	return out, nil
+}
+
+// Answer implements [Harness].
+func (h *Store) Answer(ctx context.Context, r AnswerRequest) (wire.Ruling, error) {
+	q := replay.AnswerRequest{Ask: r.Ask, Answer: replay.Reject, Decider: eventlog.DeciderHuman, Ref: r.Ref}
+	if r.Allow {
+		q.Answer = replay.AllowOnce
+	}
+	if r.Host {
+		q.Decider = eventlog.DeciderHost
+	}
+	var err error
+	if q.Session, err = h.session(ctx, r.Session); err != nil {
+		return wire.Ruling{}, err
+	}
+	d, err := replay.Respond(ctx, h.s, q)
 	if err != nil {
-		return Ruling{}, err
+		return wire.Ruling{}, err
 	}
-	return rulingOf(id.String(), doc.ID, &d), nil
+	return wire.RulingOf(q.Session.String(), &d), nil
 }
 
 // ExplainField implements [Harness].
@@ -161,15 +194,4 @@ func (h *Store) Diff(ctx context.Context, r DiffRequest) (wire.Diff, error) {
 		return wire.Diff{}, err
 	}
 	return ops.Diff(&before, &after, changes), nil
-}
-
-func rulingOf(session, call string, d *replay.Ruling) Ruling {
-	v := Ruling{Session: session, Ask: d.Ask, Call: call, Outcome: string(d.Outcome), Decider: string(d.Decider), Seq: d.Seq, DecidedSeq: d.DecidedSeq}
-	if d.Rule != "" {
-		v.Rule = &d.Rule
-	}
-	if at := d.Origin.At; at.Seq != 0 {
-		v.Origin = &wire.Origin{Session: at.Session.String(), Seq: at.Seq}
-	}
-	return v
 }

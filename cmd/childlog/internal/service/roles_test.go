@@ -45,6 +45,9 @@ const needs = `
 /v1/resume         hoa  {"session":"C","by":"operator"}
 /v1/check          hoa  {"session":"S","call":{"call":"c","tool":"read_file","args":{"path":"a"}}}
 /v1/check          ho   {"session":"S","record":true,"call":{"call":"c","tool":"read_file","args":{"path":"a"}}}
+/v1/ask            ho   {"session":"S","call":{"call":"q","tool":"read_file","args":{"path":"a"},"ask":"a1"}}
+/v1/asks           hoa  {}
+/v1/answer         o    {"session":"S","ask":"a1","allow":true}
 /v1/explain_field  hoa  {"session":"S","field":"sandbox.mode"}
 /v1/explain_all    hoa  {"session":"S"}
 /v1/explain_call   hoa  {"session":"S","call":{"call":"c","tool":"read_file","args":{"path":"a"}}}
