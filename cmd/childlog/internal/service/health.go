@@ -69,7 +69,7 @@ func (s *Service) serveMetrics(w *record, r *http.Request, c caller) error {
 	}
 	if !readsMetrics(c.role) {
 		s.metrics.refuse("role")
-		return fmt.Errorf("%w: the metrics need the role auditor or operator, the token's is %s", eventlog.ErrUnauthorized, c.role)
+		return wrongRole("the metrics need the role auditor or operator, the token's is %s", c.role)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
 	defer cancel()

@@ -180,3 +180,5 @@ func (v *served) direct(h http.Handler, method, path, body string) answer {
 	h.ServeHTTP(w, r)
 	return answer{w.Code, w.Header(), w.Body.String()}
 }
+
+func mustID(text string) uuid.UUID { return uuid.MustParse(text) }

@@ -34,7 +34,7 @@ func operation[Q harness.Request, A any](op harness.Operation[Q, A], limit int64
 		}
 		if need := q.Level(); !may(c.role, need) {
 			s.metrics.refuse("role")
-			return fmt.Errorf("%w: the request needs the role %s, the token's is %s", eventlog.ErrUnauthorized, need, c.role)
+			return wrongRole("the request needs the role %s, the token's is %s", need, c.role)
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
 		defer cancel()
@@ -53,7 +53,7 @@ func operation[Q harness.Request, A any](op harness.Operation[Q, A], limit int64
 		if err != nil {
 			return err
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.WriteTime)) // a test's recorder has none
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.WriteTime)) // as above
 		w.send(http.StatusOK, "application/json", append(b, '\n'))
 		return nil
 	}}
@@ -101,6 +101,8 @@ func (s *Service) body(w *record, r *http.Request, limit int64) (body []byte, do
 		}
 		done = func() { s.bodies.Release(weight) }
 	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(s.limits.BodyTime)) // a test's recorder has none
 	body, err = readBody(w, r, limit)
 	w.in = int64(len(body))
 	if err != nil {
@@ -108,9 +110,9 @@ func (s *Service) body(w *record, r *http.Request, limit int64) (body []byte, do
 		w.Header().Set("Connection", "close")
 		return nil, nil, unread(err)
 	}
-	// The time for the body is over; without this the server would take the end
-	// of it for that of the request.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	// The body is here. Without this the server would take the end of the time for
+	// it for that of the connection, and end the operation.
+	_ = control.SetReadDeadline(time.Time{})
 	return body, done, nil
 }
 

@@ -60,7 +60,7 @@ var page = sync.OnceValues(func() ([]byte, error) {
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, err
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"type": typeOf, "json": schemaIn, "after": after}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"type": typeOf, "json": schemaIn}).Parse(pageText)
 	if err != nil {
 		return nil, err
 	}

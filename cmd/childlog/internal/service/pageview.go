@@ -72,6 +72,8 @@ type (
 	pageOperation struct {
 		Method, Path string
 		apiOperation
+		Answer apiBody
+		Errors []string // statuses
 	}
 	pageSchema struct {
 		Name, Description string
@@ -89,7 +91,14 @@ func (d *apiDocument) view() pageView {
 	groups := map[string][]pageOperation{}
 	for path, methods := range d.Paths {
 		for method, op := range methods {
-			groups[op.Tags[0]] = append(groups[op.Tags[0]], pageOperation{strings.ToUpper(method), path, op})
+			shown := pageOperation{Method: strings.ToUpper(method), Path: path, apiOperation: op, Answer: op.Responses["200"]}
+			for status := range op.Responses {
+				if status != "200" {
+					shown.Errors = append(shown.Errors, status)
+				}
+			}
+			slices.Sort(shown.Errors)
+			groups[op.Tags[0]] = append(groups[op.Tags[0]], shown)
 		}
 	}
 	for _, name := range []string{"sessions", "policy", "reading", "service"} {
@@ -154,13 +163,4 @@ func schemaIn(b apiBody) *apiSchema {
 		return c.Schema
 	}
 	return nil
-}
-
-// after cuts the name of what is described from the beginning of a Go comment.
-func after(text string) string {
-	first, rest, ok := strings.Cut(text, " ")
-	if !ok || rest == "" || first == strings.ToLower(first) {
-		return text
-	}
-	return strings.ToUpper(rest[:1]) + rest[1:]
 }

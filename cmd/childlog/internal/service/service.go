@@ -168,8 +168,8 @@ func (s *Service) admit(w *record, r *http.Request) error {
 		return err
 	}
 	way, known := s.routes[r.URL.Path]
+	w.route = way.path
 	if known && way.public && way.allows(r.Method) {
-		w.route = way.path
 		if ok, again := s.open.take(peerOf(r)); !ok && w.peer == overTCP {
 			s.metrics.refuse("rate")
 			return limited(again)
@@ -191,12 +191,11 @@ func (s *Service) admit(w *record, r *http.Request) error {
 	if !known {
 		return refuse(http.StatusNotFound, "no_such_path", "no such path", docsHint)
 	}
-	w.route = way.path
 	if !way.allows(r.Method) {
 		w.Header().Set("Allow", way.method)
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "the path is used with "+way.method, docsHint)
 	}
-	if s.stopped() && !way.public {
+	if s.stopped() {
 		w.Header().Set("Connection", "close")
 		return &refusal{status: http.StatusServiceUnavailable, code: "store_closed", message: "store closed: the service is stopping", hint: "repeat the request with the same ids or key once it is back"}
 	}

@@ -31,7 +31,7 @@ func (s *Service) follow(w *record, r *http.Request, c caller) error {
 	}
 	if !may(c.role, q.Level()) {
 		s.metrics.refuse("role")
-		return fmt.Errorf("%w: the role %s may not follow events", eventlog.ErrUnauthorized, c.role)
+		return wrongRole("following events needs the role %s, the token's is %s", q.Level(), c.role)
 	}
 	if err := s.takeStream(c); err != nil {
 		return err

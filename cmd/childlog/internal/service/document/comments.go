@@ -159,6 +159,9 @@ func (m *maker) fields(schema *huma.Schema, t reflect.Type) {
 			prop = &huma.Schema{AnyOf: []*huma.Schema{{Ref: prop.Ref}, {Type: "null"}}}
 			schema.Properties[name] = prop
 		}
+		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Slice && prop.Type == "array" {
+			prop.Nullable = true
+		}
 		if text := m.comments[[3]string{path.Base(t.PkgPath()), typ, f.Name}]; text != "" && prop.Description == "" {
 			prop.Description = text
 		}

@@ -88,7 +88,7 @@ type maker struct {
 
 // tags groups the operations by name.
 var tags = map[string]string{
-	"policy": "policy", "resume": "policy", "check": "policy", "explain_field": "policy", "explain_all": "policy", "explain_call": "policy",
+	"policy": "policy", "resume": "policy", "check": "policy", "ask": "policy", "explain_field": "policy", "explain_all": "policy", "explain_call": "policy",
 	"explain_event": "policy", "diff": "policy", "narrow": "policy", "switch": "policy", "rules": "policy", "set_rules": "policy",
 	"show": "reading", "head": "reading", "list": "reading", "tree": "reading", "log": "reading", "search": "reading", "stats": "reading", "inbox": "reading", "notices": "reading",
 }
