@@ -55,7 +55,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Heartbeat, 15*time.Second)
 	def(&l.Recheck, time.Second)
 	def(&l.Turn, 2*time.Second)
-	def(&l.Rate, 5000)
+	def(&l.Rate, 20_000) // more than a store on a small machine takes; it stops what runs away
 	def(&l.OpenRate, 50)
 	def(&l.Failures, 1)
 	return l
