@@ -4,21 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
-	"sync"
-	"time"
 
 	"childlog/cmd/childlog/internal/access"
-	"childlog/cmd/childlog/internal/forward"
-	"childlog/cmd/childlog/internal/holder"
 	"childlog/cmd/childlog/internal/service"
+	"childlog/cmd/childlog/internal/serving"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
-
-// serveGrace is how long requests that are at work may take to end.
-const serveGrace = 10 * time.Second
 
 // serveRun is one run of serve.
 type serveRun struct {
@@ -47,50 +40,17 @@ func (r *serveRun) check() error {
 
 func (r *serveRun) run(ctx context.Context) error {
 	return r.orInit(access.Serve(ctx, r.place(), func(ctx context.Context, held *access.Held) error {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		log := r.logger()
-		s, err := service.New(service.Options{Use: held.Use, Dir: held.Dir(), Log: log, Hosts: r.hosts, Listen: r.address.Listen})
-		if err != nil {
-			return asUsage(err)
+		err := serving.Run(ctx, held, serving.Options{Run: Runner(held), Address: r.address, Hosts: r.hosts, Log: r.logger(), Ready: r.serving})
+		if errors.Is(err, eventlog.ErrInvalid) { // a host, or an address that leads elsewhere
+			err = asUsage(err)
 		}
-		v := wire.Serving{Path: held.Dir(), Socket: filepath.Join(held.Dir(), forward.Socket)}
-		err = held.Use(ctx, func(s *eventlog.Store) error {
-			v.Store = s.Identity().Store.String()
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		var tcp *service.Server
-		if r.address.Listen != "" {
-			if tcp, err = s.Listen(ctx, r.address); err != nil {
-				return err
-			}
-			url := tcp.URL()
-			v.URL = &url
-		}
-		// Whichever ends first ends the other.
-		var both sync.WaitGroup
-		var socketErr, tcpErr error
-		both.Go(func() {
-			defer stop()
-			socketErr = holder.Serve(ctx, held, holder.Options{Run: Runner(held), Handler: s.Socket(), Log: log, Stopping: s.Stop, Grace: serveGrace, Ready: func() { r.serving(&v) }})
-		})
-		if tcp != nil {
-			both.Go(func() {
-				defer stop()
-				tcpErr = tcp.Serve(ctx, serveGrace)
-			})
-		}
-		both.Wait()
-		return errors.Join(socketErr, tcpErr)
+		return err
 	}))
 }
 
 // serving tells where the store can be reached. For programs that is data; what
 // people read goes with the log.
-func (r *serveRun) serving(v *wire.Serving) {
+func (r *serveRun) serving(v wire.Serving) {
 	if r.json {
 		_ = r.emit(v) // whoever waits for it finds the socket, too
 		return
