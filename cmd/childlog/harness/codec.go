@@ -30,25 +30,35 @@ func Decode[Q any](body []byte) (Q, error) {
 	if len(body) > MaxRequest {
 		return q, &eventlog.TooLargeError{What: "request in bytes", Limit: MaxRequest, Size: uint64(len(body))}
 	}
-	// A content may hold half characters, which no other value may; the events
-	// of a batch are checked one by one as they are read.
-	_, batch := any(q).(AppendRequest)
 	v, err := strict.Document(body)
-	if err == nil && batch {
-		err = v.Members(func(string, strict.Value) error { return nil })
-	} else if err == nil {
-		if v, err = strict.Parse(body, MaxRequest); err == nil {
-			err = v.Want('{')
-		}
-	}
 	if err != nil {
 		return q, err
 	}
-	err = json.Unmarshal(body, &q, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(batch), jsontext.AllowDuplicateNames(batch))
-	if err != nil {
-		return *new(Q), placed(err)
+	// A content may hold half characters, which no other value may. The decoder
+	// takes them all for one, so what is equal is left to those who read the
+	// events one by one, and here to Members.
+	_, batch := any(q).(AppendRequest)
+	odd := batch && v.MaybeSurrogates()
+	if odd {
+		err = v.Members(func(string, strict.Value) error { return nil })
 	}
-	return q, nil
+	if err == nil && v.Kind() == '{' {
+		err = json.Unmarshal(body, &q, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(odd), jsontext.AllowDuplicateNames(odd))
+		if err == nil {
+			return q, nil
+		}
+		err = placed(err)
+	}
+	if !odd { // what is no JSON is told as everywhere
+		v, bad := strict.Parse(body, MaxRequest)
+		if bad == nil {
+			bad = v.Want('{')
+		}
+		if bad != nil {
+			err = bad
+		}
+	}
+	return *new(Q), err
 }
 
 // placed puts a decoder's error into the form that all input errors have.

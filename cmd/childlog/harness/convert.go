@@ -167,12 +167,27 @@ func (c *Child) domain() (*manifest.Request, materialize.Request, error) {
 
 // domain reads a call.
 func (c *Call) domain() (*manifest.Call, error) {
+	if c.read != nil {
+		return c.read, nil
+	}
 	doc, err := text(*c)
 	if err != nil {
 		return nil, at("call", err)
 	}
 	m, err := manifest.ParseCall(doc)
 	return m, at("call", err)
+}
+
+// domain reads an event.
+func (e *Event) domain() (eventlog.NewEvent, error) {
+	if e.read != nil {
+		return *e.read, nil
+	}
+	doc, err := text(*e)
+	if err != nil {
+		return eventlog.NewEvent{}, err
+	}
+	return manifest.ParseEvent(doc)
 }
 
 // batch reads events that are to be appended.
@@ -190,11 +205,8 @@ func (r *AppendRequest) batch() (eventlog.Batch, error) {
 	b.Events = make([]eventlog.NewEvent, len(r.Events))
 	size := 0
 	for i := range r.Events {
-		doc, err := text(r.Events[i])
-		if err == nil {
-			b.Events[i], err = manifest.ParseEvent(doc)
-		}
-		if err != nil {
+		var err error
+		if b.Events[i], err = r.Events[i].domain(); err != nil {
 			return b, at(fmt.Sprintf("events/%d", i), err)
 		}
 		if size += len(b.Events[i].Content); size > eventlog.MaxBatchContent {

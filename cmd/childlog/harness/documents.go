@@ -2,12 +2,15 @@ package harness
 
 import (
 	"bytes"
+	"encoding/base64"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"childlog/cmd/childlog/internal/manifest"
 	"childlog/cmd/childlog/wire"
+	"childlog/eventlog"
 )
 
 // JSON is JSON whose bytes are kept as they are, such as harness.JSON(`{"a": 1}`).
@@ -182,6 +185,7 @@ type Call struct {
 	Ask        string      `json:"ask,omitzero"` // an approval of this call to make use of; a code
 
 	given JSON
+	read  *manifest.Call // of given; nil: not read yet
 }
 
 // Rules are operator rules: the document of `childlog schema rules`.
@@ -239,8 +243,8 @@ func (p *Profile) UnmarshalJSON(b []byte) error {
 	return decode(b, err, (*plainProfile)(p), &p.given)
 }
 
-func (c *Call) UnmarshalJSON(b []byte) error {
-	_, err := manifest.ParseCall(b)
+func (c *Call) UnmarshalJSON(b []byte) (err error) {
+	c.read, err = manifest.ParseCall(b)
 	return decode(b, err, (*plainCall)(c), &c.given)
 }
 
@@ -250,8 +254,31 @@ func (r *Rules) UnmarshalJSON(b []byte) error {
 }
 
 func (e *Event) UnmarshalJSON(b []byte) error {
-	_, err := manifest.ParseEvent(b)
-	return decode(b, err, (*plainEvent)(e), &e.given)
+	read, err := manifest.ParseEvent(b)
+	if err != nil {
+		return err
+	}
+	*e = Event{Type: read.Type, Ignorable: read.Ignorable, given: bytes.Clone(b), read: &read}
+	if read.ID != uuid.Nil {
+		e.ID = read.ID.String()
+	}
+	switch text := string(read.Content); read.Media {
+	case eventlog.MediaJSON:
+		e.Content = read.Content
+	case eventlog.MediaText:
+		e.ContentText = &text
+	case eventlog.MediaOctets:
+		text = base64.StdEncoding.EncodeToString(read.Content)
+		e.ContentBase64 = &text
+	}
+	if read.Facts == nil {
+		return nil
+	}
+	facts, err := read.Facts.JSON()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(facts, &e.Facts)
 }
 
 // encode writes a document: as it was read, else its fields.

@@ -1,5 +1,7 @@
 package harness
 
+import "childlog/eventlog"
+
 // NoRequest asks for something that there is one of.
 type NoRequest struct{}
 
@@ -66,6 +68,7 @@ type Event struct {
 	Ignorable     bool           `json:"ignorable,omitzero"`      // a reader that does not know the type may skip it
 
 	given JSON
+	read  *eventlog.NewEvent // of given; nil: not read yet
 }
 
 // AppendRequest is a batch of events, all or nothing.
