@@ -40,8 +40,8 @@ func RulingOf(session string, r *replay.Ruling) Ruling {
 	return out
 }
 
-// Escalation is what is wanted for one call beyond the sandbox.
-type Escalation struct {
+// AskedEscalation is what is wanted for one call beyond the sandbox.
+type AskedEscalation struct {
 	Sandbox       Sandbox `json:"sandbox"`
 	Justification *string `json:"justification"` // null: gone, or none was given
 }
@@ -50,20 +50,20 @@ type Escalation struct {
 // is wanted beyond it, null: nothing. An answer after the end of the turn, of the
 // activation, or after another policy than that of evaluated_seq is too late.
 type Question struct {
-	Session      string         `json:"session"`
-	Ask          string         `json:"ask"`
-	Call         string         `json:"call"`
-	Tool         string         `json:"tool"`
-	Args         jsontext.Value `json:"args"`     // null: none, or gone
-	Question     *string        `json:"question"` // null: none, or gone
-	Sandbox      Sandbox        `json:"sandbox"`
-	Escalation   *Escalation    `json:"escalation"`
-	AskedSeq     uint64         `json:"asked_seq"`
-	Asked        string         `json:"asked"`
-	EvaluatedSeq uint64         `json:"evaluated_seq"`
-	Turn         uint64         `json:"turn"`
-	Epoch        uint64         `json:"epoch"`
-	TextsGone    bool           `json:"texts_gone"`
+	Session      string           `json:"session"`
+	Ask          string           `json:"ask"`
+	Call         string           `json:"call"`
+	Tool         string           `json:"tool"`
+	Args         jsontext.Value   `json:"args"`     // null: none, or gone
+	Question     *string          `json:"question"` // null: none, or gone
+	Sandbox      Sandbox          `json:"sandbox"`
+	Escalation   *AskedEscalation `json:"escalation"`
+	AskedSeq     uint64           `json:"asked_seq"`
+	Asked        string           `json:"asked"`
+	EvaluatedSeq uint64           `json:"evaluated_seq"`
+	Turn         uint64           `json:"turn"`
+	Epoch        uint64           `json:"epoch"`
+	TextsGone    bool             `json:"texts_gone"`
 }
 
 // QuestionOf converts a question.
@@ -71,7 +71,7 @@ func QuestionOf(w *replay.Waiting) Question {
 	out := Question{Session: w.Session.String(), Ask: w.Ask, Call: w.Call, Tool: w.Tool, Args: jsontext.Value(w.Args), Question: optional(w.Text), Sandbox: SandboxOf(w.Sandbox),
 		AskedSeq: w.Seq, Asked: Time(w.Time), EvaluatedSeq: w.Evaluated, Turn: w.Turn, Epoch: w.Epoch, TextsGone: w.Gone != nil}
 	if e := w.Escalation; e != nil {
-		out.Escalation = &Escalation{Sandbox: SandboxOf(e.Sandbox), Justification: optional(e.Justification)}
+		out.Escalation = &AskedEscalation{Sandbox: SandboxOf(e.Sandbox), Justification: optional(e.Justification)}
 	}
 	return out
 }
