@@ -32,6 +32,7 @@ type Held struct {
 	users *semaphore.Weighted
 	s     *eventlog.Store // nil: closed, and not opened again. Guarded by users
 	err   error           // why
+	ended bool            // by Close. Guarded by users
 }
 
 // everybody is the weight of who needs the store alone.
@@ -56,11 +57,47 @@ func (h *Held) Use(ctx context.Context, fn func(*eventlog.Store) error) error {
 	if err := h.users.Acquire(ctx, 1); err != nil {
 		return err
 	}
+	if h.ill() {
+		h.users.Release(1)
+		if err := h.mend(ctx); err != nil {
+			return err
+		}
+		if err := h.users.Acquire(ctx, 1); err != nil {
+			return err
+		}
+	}
 	defer h.users.Release(1)
 	if h.s == nil {
 		return h.gone()
 	}
 	return fn(h.s)
+}
+
+// ill reports whether the store must be opened anew before it can be written: a
+// commit failed so that nobody knows what it wrote, or opening it again failed.
+func (h *Held) ill() bool {
+	return h.o.Reopen != nil && !h.ended && (h.s == nil || h.s.Writable() != nil)
+}
+
+// mend opens the store anew, unless somebody else did by now. Without it one
+// failed commit would keep everybody from writing until the holder is restarted,
+// which a command that opens the store itself does by being run again.
+func (h *Held) mend(ctx context.Context) error {
+	if err := h.users.Acquire(ctx, everybody); err != nil {
+		return err
+	}
+	defer h.users.Release(everybody)
+	if !h.ill() {
+		return nil
+	}
+	if h.s != nil {
+		_ = h.s.Close() // what it could not write is what it is opened anew for
+	}
+	if h.s, h.err = h.o.Reopen(context.WithoutCancel(ctx)); h.err != nil {
+		h.s = nil
+		return h.gone()
+	}
+	return nil
 }
 
 // Changed returns a channel that is closed by the next commit. Errors: as [Held.Use].
@@ -74,8 +111,7 @@ func (h *Held) Changed(ctx context.Context) (changed <-chan struct{}, err error)
 
 // alone runs fn while this process does not hold the store and nobody uses it.
 // Who is at work is waited for, who comes meanwhile waits behind it. Errors:
-// eventlog.ErrLocked; those of fn; that the store could not be opened again,
-// which ends the Held.
+// eventlog.ErrLocked; those of fn; that the store could not be opened again.
 func (h *Held) alone(ctx context.Context, p Place, fn func() error) error {
 	if h.o.Reopen == nil {
 		return h.locked(0)
@@ -125,7 +161,7 @@ func (h *Held) Close(ctx context.Context) error {
 	}
 	defer h.users.Release(everybody)
 	s := h.s
-	h.s = nil
+	h.s, h.ended = nil, true
 	if s == nil || h.o.Reopen == nil {
 		return nil
 	}

@@ -1,11 +1,15 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/forward"
 	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/eventlog"
@@ -60,16 +64,50 @@ func takesID(cmd *cobra.Command) bool {
 	return strings.HasPrefix(args, "ID") || strings.HasPrefix(args, "[ID")
 }
 
+// heldSessions lists the sessions of a store that another process holds, if one
+// does.
+func (a *app) heldSessions(ctx context.Context, offer func(id, label string)) bool {
+	if a.env.Held != nil {
+		return false
+	}
+	call, err := forward.Dial(ctx, a.store)
+	if err != nil {
+		return false
+	}
+	var list bytes.Buffer
+	env := a.env.Env
+	env.Stdout, env.Stderr = &list, io.Discard
+	if _, err := call.Run(ctx, env, []string{"ls", "--json"}); err != nil {
+		return true
+	}
+	for line := range bytes.Lines(list.Bytes()) {
+		var row struct {
+			Session string `json:"session"`
+			Label   string `json:"label"`
+		}
+		if json.Unmarshal(line, &row) == nil {
+			offer(row.Session, row.Label)
+		}
+	}
+	return true
+}
+
 func (a *app) sessions(ctx context.Context, typed string) (out []string) {
 	if err := a.findStore(); err != nil {
 		return nil
 	}
+	offer := func(id, label string) {
+		if strings.HasPrefix(id, strings.ToLower(typed)) {
+			out = append(out, cobra.CompletionWithDesc(id, term.Escape(label)))
+		}
+	}
+	if a.heldSessions(ctx, offer) {
+		return out
+	}
 	_ = a.read(ctx, func(s *eventlog.Store) error {
 		rows, err := ops.AllRows(ctx, s)
 		for i := range rows {
-			if id := rows[i].Session.String(); strings.HasPrefix(id, strings.ToLower(typed)) {
-				out = append(out, cobra.CompletionWithDesc(id, term.Escape(rows[i].Label)))
-			}
+			offer(rows[i].Session.String(), rows[i].Label)
 		}
 		return err
 	})

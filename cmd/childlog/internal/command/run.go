@@ -77,7 +77,12 @@ func RunIn(ctx context.Context, env Env, args []string) int {
 		a.json = slices.Contains(args, "--json")
 		a.style()
 	}
-	if err != nil && a.running == "" {
+	switch {
+	case err != nil && a.running == "" && env.Held != nil && env.Version != version():
+		// The caller understood its command line, or it had not come here.
+		err = withHint(fmt.Errorf("%w: the process that holds the store is childlog %s, the caller %s: %w", eventlog.ErrLocked, version(), env.Version, err),
+			"start the process that holds the store again, with this version")
+	case err != nil && a.running == "":
 		err = asUsage(err)
 		if near := nearest(root, args); near != "" {
 			err = withHint(err, "did you mean `childlog "+near+"`?")
@@ -282,8 +287,13 @@ func (a *app) style() {
 	a.msg = term.New(a.stderr, msg, plain)
 }
 
-// findStore fills in where the store is if nobody says.
+// findStore fills in where the store is if nobody says. What is held is not
+// looked for: in a holder the name is a caller's, and is not gone by.
 func (a *app) findStore() error {
+	if a.env.Held != nil {
+		a.store = a.env.Held.Dir()
+		return nil
+	}
 	if a.store == "" {
 		a.store = a.getenv("CHILDLOG_STORE")
 	}
@@ -293,7 +303,7 @@ func (a *app) findStore() error {
 	if home := a.getenv("HOME"); a.store == "" && home != "" {
 		a.store = filepath.Join(home, ".local", "share", "childlog")
 	}
-	if a.store == "" && a.env.Held == nil {
+	if a.store == "" {
 		return usagef("no place for a store: give --store or set CHILDLOG_STORE")
 	}
 	return nil
