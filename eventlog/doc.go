@@ -30,6 +30,7 @@
 //	index.db    rows, positions, names, links, nodes of the tree: derived, disposable
 //	CHECKPOINT  the last signed head of the tree: what store.db must at least contain
 //	KEY         what it is signed with; may be kept elsewhere, and is in no copy
+//	SOCK        where the process that holds it serves it, if that does; in no copy
 //
 // A backup is such a directory without index.db, marked in IDENTITY: it is read
 // and never written.
