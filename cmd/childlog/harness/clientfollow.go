@@ -142,7 +142,7 @@ func (f *clientFollow) stream(ctx context.Context) (began bool, err error) {
 			return false, &lostStream{err}
 		}
 		re, ok := remoteError(resp.StatusCode, text)
-		if !ok && resp.StatusCode >= 500 || ok && resp.StatusCode == http.StatusServiceUnavailable {
+		if !ok && resp.StatusCode >= 500 || ok && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests) {
 			return false, &lostStream{re}
 		}
 		return false, re

@@ -9,17 +9,18 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
+	"childlog/cmd/childlog/internal/forward"
 	"childlog/eventlog"
 )
 
 // Socket is the name of the Unix socket in the directory of a store, on which
 // whoever holds it serves it.
-const Socket = "SOCK"
+const Socket = forward.Socket
 
 // Options say how to reach a service. The zero value is for a store on this
 // machine, whose socket asks for no token.
@@ -43,6 +44,8 @@ const (
 	// client is the one to give it up and no request goes into the void.
 	idleTimeout = 30 * time.Second
 	dialTimeout = 10 * time.Second
+	// busyPause is how long to wait before knocking again at a full queue.
+	busyPause = 5 * time.Millisecond
 	// maxAnswer bounds an answer, bytes: the largest are trees and lists of a
 	// store with very many sessions.
 	maxAnswer = 256 << 20
@@ -123,22 +126,32 @@ func (c *Client) connect(ctx context.Context, t *http.Transport) (net.Conn, erro
 	return t.DialContext(ctx, "tcp", host)
 }
 
-// maxSocketPath is the longest name that a Unix socket can have (sockaddr_un).
-const maxSocketPath = 107
-
-// dialStore connects to whoever holds the store at dir. A socket whose path is
-// too long for the system is reached through a descriptor of its directory.
+// dialStore connects to whoever holds the store at dir, who has to be a process
+// of the same user: another one would be told what is in the requests.
 func dialStore(ctx context.Context, d *net.Dialer, dir string) (net.Conn, error) {
-	path := filepath.Join(dir, Socket)
-	if len(path) <= maxSocketPath {
-		return d.DialContext(ctx, "unix", path)
-	}
-	f, err := os.Open(dir)
+	path, done, err := forward.Short(dir, Socket)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), Socket))
+	defer done()
+	for {
+		conn, err := d.DialContext(ctx, "unix", path)
+		if errors.Is(err, syscall.EAGAIN) { // Linux: the queue of connections is full
+			select {
+			case <-time.After(busyPause):
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := forward.Peer(conn.(*net.UnixConn)); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return conn, nil
+	}
 }
 
 // unreachable says that nobody answered. Nothing was sent.

@@ -5,7 +5,7 @@
 //
 //	h, err := harness.Open(ctx, "/var/lib/agents", eventlog.Options{})
 //	h, err := harness.Dial(ctx, "unix:/var/lib/agents", harness.Options{})
-//	h, err := harness.Dial(ctx, "https://logs.example:7070", harness.Options{Token: token})
+//	h, err := harness.Dial(ctx, "https://logs.example:7431", harness.Options{Token: token})
 //
 // Requests are plain structs; answers are what the command prints with --json
 // (package wire). Both are JSON, so what is said here holds for programs in any
@@ -54,6 +54,9 @@
 // and holds it against the log. A service does authenticate, by the user id of
 // a socket's peer or by tokens, and asks each request how much it takes
 // ([Request]): reading, working, or acting as an operator.
+//
+// A program that holds a store itself lets others work on it by
+// serve.Store (package childlog/cmd/childlog/serve).
 //
 // # Compatibility
 //

@@ -20,7 +20,7 @@ export class Childlog {
   #base;
   #headers;
 
-  /** @param {string} base such as http://127.0.0.1:7070 */
+  /** @param {string} base such as http://127.0.0.1:7431 */
   constructor(base, token) {
     this.#base = base.replace(/\/$/, "");
     this.#headers = token ? { Authorization: `Bearer ${token}` } : {};

@@ -2,8 +2,8 @@
 // call, takes a denial for what it is, and follows the child's log.
 //
 //   childlog token new --role harness
-//   childlog serve --listen 127.0.0.1:7070
-//   node delegate.mjs http://127.0.0.1:7070 TOKEN
+//   childlog serve --listen 127.0.0.1:7431
+//   node delegate.mjs http://127.0.0.1:7431 TOKEN
 
 // @ts-check
 import { Childlog, ChildlogError } from "./childlog.mjs";
