@@ -5,8 +5,8 @@ GO ?= go
 
 .PHONY: demo build test race lint fmt bench bench-quick microbench torture
 
-build: ## the command, in bin/
-	$(GO) build -o bin/childlog ./cmd/childlog
+build: ## the command, in bin/; without cgo, which would load the C library at each start
+	CGO_ENABLED=0 $(GO) build -o bin/childlog ./cmd/childlog
 
 demo: build ## a delegation, a restart, a cold resume, explained
 	@bin/childlog demo

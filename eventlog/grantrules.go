@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"childlog/policy"
 )
@@ -150,13 +151,13 @@ func checkTerms(g *Granted, at policy.Origin, above *bounds) error {
 }
 
 // fieldName is what the evidence of a receipt speaks of.
-var fieldName = regexp.MustCompile(`^[a-z][a-z_.]{0,63}$`)
+var fieldName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z_.]{0,63}$`) })
 
 // checkLabels keeps free text out of the parts of a receipt that are there to
 // be read by people: what evidence and cuts say has to follow from the halves.
 func checkLabels(g *Granted, above *bounds) error {
 	for name, e := range g.Evidence {
-		if !fieldName.MatchString(name) || e != EvidenceRecorded && e != EvidenceInferred && e != EvidenceAbsent {
+		if !fieldName().MatchString(name) || e != EvidenceRecorded && e != EvidenceInferred && e != EvidenceAbsent {
 			return invalidf("%s: evidence: got %.40q of field %.40q, want recorded, inferred or absent of a field", TypeDelegationGranted, e, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -36,7 +37,7 @@ func checkJSON(raw []byte) error {
 	// above. The decoder takes all lone surrogates for the same character, so
 	// where there may be some, keys are compared here.
 	var keys *keySets
-	if surrogate.Match(raw) {
+	if surrogate().Match(raw) {
 		keys = new(keySets)
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(keys != nil))
@@ -65,7 +66,7 @@ func checkJSON(raw []byte) error {
 }
 
 // surrogate finds the escape of half a character, alone or in a pair.
-var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+var surrogate = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u[dD][89a-fA-F]`) })
 
 // keySets holds the keys of the objects that are open, innermost last.
 type keySets []map[string]bool

@@ -73,6 +73,7 @@ func NewPalette(entries ...PaletteEntry) (Palette, error) {
 			return Palette{}, err
 		}
 		name := lowerASCII(e.Name)
+		_, foldedTable := classTables()
 		have, ok := foldedTable[name]
 		if !ok {
 			have, ok = p.folded[name]
@@ -113,6 +114,7 @@ func (p Palette) Classify(name string) (Tool, error) {
 		return Tool{}, err
 	}
 	t := Tool{Given: name, Canonical: lowerASCII(name), Class: ClassOpaque}
+	classTable, foldedTable := classTables()
 	if c, ok := classTable[name]; ok {
 		t.Class, t.Known = c, true
 		return t, nil

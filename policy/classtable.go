@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
+	"sync"
 )
 
 // ClassTableVersion numbers the table of tool names below. A receipt records
@@ -54,12 +55,10 @@ var toolNames = []struct {
 	{"deny rules", ClassNetwork, []string{"fetch_url"}},
 }
 
-// classTable has the names as sent, foldedTable the same with A to Z lowered.
+// classTables are the names as sent, and the same with A to Z lowered.
 // Names that differ in letter case alone have one class, which a test checks:
 // else the order of the rows would decide.
-var classTable, foldedTable = indexTools()
-
-func indexTools() (exact, folded map[string]Class) {
+var classTables = sync.OnceValues(func() (exact, folded map[string]Class) {
 	exact, folded = map[string]Class{}, map[string]Class{}
 	for _, row := range toolNames {
 		for _, n := range row.names {
@@ -67,11 +66,12 @@ func indexTools() (exact, folded map[string]Class) {
 		}
 	}
 	return exact, folded
-}
+})
 
 // ClassTable returns the built-in names and their classes, in byte order of the
 // names: what a harness has to show for [ClassTableVersion].
 func ClassTable() []PaletteEntry {
+	classTable, _ := classTables()
 	names := slices.Sorted(maps.Keys(classTable))
 	table := make([]PaletteEntry, len(names))
 	for i, n := range names {

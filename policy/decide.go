@@ -21,6 +21,7 @@ var shellNeeds = []GrantShell{GrantFull, GrantInspect, GrantVerify}
 // write to but Causes, which must not change any more. It takes about as long
 // as one plain decision, and milliseconds for the longest lists there may be.
 func Compile(s Subject) *Compiled {
+	classTable, _ := classTables()
 	p := &Compiled{ready: makeReady(s), tools: make(map[string]compiledTool, len(classTable))}
 	p.deny = indexDenied(p.ready.own.Profile.Denied)
 	p.quick = quickPathsOf(p.ready)

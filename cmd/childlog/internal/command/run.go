@@ -70,7 +70,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // code. It opens no file by itself but the store, and not that if it is held.
 func RunIn(ctx context.Context, env Env, args []string) int {
 	a := &app{env: env, args: args, stdin: env.Stdin, stdout: env.Stdout, stderr: env.Stderr, getenv: env.Getenv, files: env.Files}
-	root := a.root()
+	root := a.root(args...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if a.msg == nil { // refused before the flags were read
@@ -84,7 +84,7 @@ func RunIn(ctx context.Context, env Env, args []string) int {
 			"start the process that holds the store again, with this version")
 	case err != nil && a.running == "":
 		err = asUsage(err)
-		if near := nearest(root, args); near != "" {
+		if near := nearest(args); near != "" {
 			err = withHint(err, "did you mean `childlog "+near+"`?")
 		}
 	}
@@ -92,7 +92,8 @@ func RunIn(ctx context.Context, env Env, args []string) int {
 }
 
 // nearest is the command that a word which is none may have meant, or "".
-func nearest(root *cobra.Command, args []string) string {
+func nearest(args []string) string {
+	root := (&app{getenv: func(string) string { return "" }}).root() // with all commands, of which none is run
 	if _, _, err := root.Find(args); err == nil {
 		return ""
 	}
@@ -125,70 +126,94 @@ var groups = []cobra.Group{
 	{ID: groupDemo, Title: "See it work:"},
 }
 
-// commands lists every subcommand, in the order of the overview.
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		newRootCmd(a),
-		newDelegateCmd(a),
-		newAdoptCmd(a),
-		newAppendCmd(a),
-		newSwitchCmd(a),
-		newNarrowCmd(a),
-		newSendCmd(a),
-		newInterruptCmd(a),
-		newInboxCmd(a),
-		newActivateCmd(a),
-		newEndCmd(a),
-		newSettleCmd(a),
-		newCloseCmd(a),
-		newNoticesCmd(a),
-		newLsCmd(a),
-		newTreeCmd(a),
-		newShowCmd(a),
-		newLogCmd(a),
-		newSearchCmd(a),
-		newPolicyCmd(a),
-		newResumeCmd(a),
-		newCheckCmd(a),
-		newAskCmd(a),
-		newAnswerCmd(a),
-		newAsksCmd(a),
-		newGuardCmd(a),
-		newExplainCmd(a),
-		newDiffCmd(a),
-		newRulesCmd(a),
-		newScopeCmd(a),
-		newSchemaCmd(a),
-		newInstallCmd(a),
-		newUninstallCmd(a),
-		newReviewCmd(a),
-		newReportCmd(a),
-		newWhoCmd(a),
-		newVerifyCmd(a),
-		newCheckpointCmd(a),
-		newProveCmd(a),
-		newVerifyProofCmd(a),
-		newAcceptRollbackCmd(a),
-		newRedactCmd(a),
-		newHoldCmd(a),
-		newReleaseCmd(a),
-		newPurgeCmd(a),
-		newRetentionCmd(a),
-		newTypesCmd(a),
-		newExportCmd(a),
-		newImportCmd(a),
-		newInitCmd(a),
-		newServeCmd(a),
-		newStatsCmd(a),
-		newTokenCmd(a),
-		newBackupCmd(a),
-		newRestoreCmd(a),
-		newCompactCmd(a),
-		newReindexCmd(a),
-		newSalvageCmd(a),
-		newDoctorCmd(a),
-		newDemoCmd(a),
+// subcommand is one of the list: its name, and what builds it.
+type subcommand struct {
+	name  string
+	build func(*app) *cobra.Command
+}
+
+// subcommands lists them all, in the order of the overview.
+func subcommands() []subcommand {
+	return []subcommand{
+		{"root", newRootCmd},
+		{"delegate", newDelegateCmd},
+		{"adopt", newAdoptCmd},
+		{"append", newAppendCmd},
+		{"switch", newSwitchCmd},
+		{"narrow", newNarrowCmd},
+		{"send", newSendCmd},
+		{"interrupt", newInterruptCmd},
+		{"inbox", newInboxCmd},
+		{"activate", newActivateCmd},
+		{"end", newEndCmd},
+		{"settle", newSettleCmd},
+		{"close", newCloseCmd},
+		{"notices", newNoticesCmd},
+		{"ls", newLsCmd},
+		{"tree", newTreeCmd},
+		{"show", newShowCmd},
+		{"log", newLogCmd},
+		{"search", newSearchCmd},
+		{"policy", newPolicyCmd},
+		{"resume", newResumeCmd},
+		{"check", newCheckCmd},
+		{"ask", newAskCmd},
+		{"answer", newAnswerCmd},
+		{"asks", newAsksCmd},
+		{"guard", newGuardCmd},
+		{"explain", newExplainCmd},
+		{"diff", newDiffCmd},
+		{"rules", newRulesCmd},
+		{"scope", newScopeCmd},
+		{"schema", newSchemaCmd},
+		{"install", newInstallCmd},
+		{"uninstall", newUninstallCmd},
+		{"review", newReviewCmd},
+		{"report", newReportCmd},
+		{"who", newWhoCmd},
+		{"verify", newVerifyCmd},
+		{"checkpoint", newCheckpointCmd},
+		{"prove", newProveCmd},
+		{"verify-proof", newVerifyProofCmd},
+		{"accept-rollback", newAcceptRollbackCmd},
+		{"redact", newRedactCmd},
+		{"hold", newHoldCmd},
+		{"release", newReleaseCmd},
+		{"purge", newPurgeCmd},
+		{"retention", newRetentionCmd},
+		{"types", newTypesCmd},
+		{"export", newExportCmd},
+		{"import", newImportCmd},
+		{"init", newInitCmd},
+		{"serve", newServeCmd},
+		{"stats", newStatsCmd},
+		{"token", newTokenCmd},
+		{"backup", newBackupCmd},
+		{"restore", newRestoreCmd},
+		{"compact", newCompactCmd},
+		{"reindex", newReindexCmd},
+		{"salvage", newSalvageCmd},
+		{"doctor", newDoctorCmd},
+		{"demo", newDemoCmd},
 	}
+}
+
+// commands builds the subcommands that a command line may mean: those whose names
+// are among its words, or all of them where it names none or is about others (help
+// and completion). A process that decides one call would else spend more on the
+// flags of sixty commands than on its own. No arguments: all.
+func (a *app) commands(args ...string) []*cobra.Command {
+	list := subcommands()
+	all := !slices.ContainsFunc(list, func(s subcommand) bool { return slices.Contains(args, s.name) }) || slices.ContainsFunc(args, func(word string) bool {
+		return word == "help" || word == "completion" || strings.HasPrefix(word, "__")
+	})
+	var cmds []*cobra.Command
+	for _, s := range list {
+		if all || slices.Contains(args, s.name) {
+			cmds = append(cmds, s.build(a))
+		}
+	}
+	return cmds
 }
 
 // helpWidth is how many columns help takes: it is read on terminals of any width.
@@ -198,7 +223,7 @@ const helpWidth = 80
 // because several runs may share a process.
 func init() { cobra.EnableCommandSorting = false }
 
-func (a *app) root() *cobra.Command {
+func (a *app) root(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "childlog",
 		Short: "Append-only logs for delegated agents",
@@ -247,7 +272,7 @@ not sandbox anything, and it authenticates nobody.`,
 		return a.findStore()
 	}
 	used := map[string]bool{}
-	cmds := a.commands()
+	cmds := a.commands(args...)
 	for _, cmd := range cmds {
 		used[cmd.GroupID] = true
 		a.completeSessions(cmd)

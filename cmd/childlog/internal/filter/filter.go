@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -135,7 +136,7 @@ func checkGlob(glob string) error {
 	return nil
 }
 
-var days = regexp.MustCompile(`^([0-9]{1,5})d$`)
+var days = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{1,5})d$`) })
 
 // moment reads a time. A date stands for its beginning, or for the end of that
 // day; a duration counts back from now.
@@ -152,7 +153,7 @@ func moment(flag, text string, now time.Time, end bool) (time.Time, error) {
 		}
 		return t, nil
 	}
-	if m := days.FindStringSubmatch(text); m != nil {
+	if m := days().FindStringSubmatch(text); m != nil {
 		n, err := strconv.Atoi(m[1])
 		if err == nil {
 			return now.AddDate(0, 0, -n), nil

@@ -4,6 +4,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"childlog/cmd/childlog/internal/strict"
@@ -26,7 +27,7 @@ const (
 )
 
 // timePattern leaves one spelling for each millisecond but for trailing zeros.
-var timePattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`)
+var timePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$`) })
 
 // isChoice is what package policy accepts as a model or an effort.
 func isChoice(s string) bool {
@@ -136,7 +137,7 @@ func millis(v strict.Value) (int64, error) {
 		return 0, err
 	}
 	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || !timePattern.MatchString(s) || t.UnixMilli() < 1 {
+	if err != nil || !timePattern().MatchString(s) || t.UnixMilli() < 1 {
 		return 0, v.Bad("want a time after 1970 in UTC, such as 2026-03-01T12:00:00Z, with at most three digits of fraction, got %.60q", s)
 	}
 	return t.UnixMilli(), nil

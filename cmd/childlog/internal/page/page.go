@@ -30,7 +30,7 @@ var style string
 var markup string
 
 // pages is parsed when the first page is made: most commands make none.
-var pages = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Funcs(words).Parse(markup)) })
+var pages = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Funcs(words()).Parse(markup)) })
 
 // document is what the template shows.
 type document struct {

@@ -11,9 +11,11 @@ import (
 )
 
 // words are what the template calls.
-var words = template.FuncMap{
-	"title": title, "short": short, "when": when, "number": number, "plural": plural, "join": func(list []string) string { return strings.Join(list, ", ") },
-	"len64": func(list []review.Exception) uint64 { return uint64(len(list)) }, "state": state, "tone": tone, "unproven": unproven, "seqs": seqs, "money": money, "run": run, "found": found, "same": same, "deref": deref, "gist": gist, "denied": denied, "last": func(i int, chain []review.Link) bool { return i == len(chain)-1 }, "add": func(a, b uint64) uint64 { return a + b },
+func words() template.FuncMap {
+	return template.FuncMap{
+		"title": title, "short": short, "when": when, "number": number, "plural": plural, "join": func(list []string) string { return strings.Join(list, ", ") },
+		"len64": func(list []review.Exception) uint64 { return uint64(len(list)) }, "state": state, "tone": tone, "unproven": unproven, "seqs": seqs, "money": money, "run": run, "found": found, "same": same, "deref": deref, "gist": gist, "denied": denied, "last": func(i int, chain []review.Link) bool { return i == len(chain)-1 }, "add": func(a, b uint64) uint64 { return a + b },
+	}
 }
 
 // short is enough of an id to tell it from others.

@@ -27,7 +27,7 @@ type Filter struct {
 
 // New makes a filter. Errors: ErrInvalid, with the rule or root that is wrong.
 func New(o Options) (*Filter, error) {
-	f := &Filter{homes: o.Homes, names: maps.Clone(builtin)}
+	f := &Filter{homes: o.Homes, names: maps.Clone(builtin())}
 	for _, r := range o.Rules {
 		compiled, err := r.compile()
 		if err != nil {
@@ -78,14 +78,14 @@ func placeholderEnd(t []byte, i int, names map[string]bool) int {
 }
 
 // builtin names the detectors.
-var builtin = func() map[string]bool {
+var builtin = sync.OnceValue(func() map[string]bool {
 	names := set("private-key jwt url-userinfo connection-string bearer-token basic-auth authorization cookie api-key-header azure-key azure-client-secret " +
 		"signed-url telegram-token login-option aws-secret-key password salt assigned-token assigned-key assigned-secret")
 	for i := range tokens {
 		names[tokens[i].name] = true
 	}
 	return names
-}()
+})
 
 // lead is what a literal leads to.
 type lead struct {

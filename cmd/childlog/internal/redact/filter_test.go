@@ -184,10 +184,10 @@ func TestSummary(t *testing.T) {
 // filtering knows as a placeholder.
 func TestDetectorsAreNamed(t *testing.T) {
 	for _, s := range audittest.Secrets() {
-		require.Contains(t, builtin, s.Detector)
+		require.Contains(t, builtin(), s.Detector)
 	}
 	for _, k := range tokens {
-		require.Regexp(t, ruleName, k.name)
+		require.Regexp(t, ruleName(), k.name)
 	}
 }
 

@@ -132,7 +132,7 @@ func assignment(t []byte, at, n int) (span, bool) {
 	}
 	v := readValue(t, i, false)
 	value := t[v.from:v.end]
-	if isHarmless(value) || placeholderEnd(t, v.from, builtin) >= v.end || kind == likely && !looksSecret(value) || !v.quoted && isCode(name, value) {
+	if isHarmless(value) || placeholderEnd(t, v.from, builtin()) >= v.end || kind == likely && !looksSecret(value) || !v.quoted && isCode(name, value) {
 		return span{}, false
 	}
 	return span{v.from, v.end, assigned, generic}, true

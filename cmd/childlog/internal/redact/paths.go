@@ -30,7 +30,7 @@ func sortedRoots(roots []Root) ([]Root, error) {
 	for _, r := range roots {
 		r.Path = strings.TrimRight(r.Path, `/\`)
 		switch {
-		case !ruleName.MatchString(r.ID):
+		case !ruleName().MatchString(r.ID):
 			return nil, fmt.Errorf("%w: root: id: want 1 to 64 lower-case letters, digits and dashes, got %.40q", eventlog.ErrInvalid, r.ID)
 		case len(r.Path) < 2 || r.Path[0] != '/' && !isDrive(r.Path):
 			return nil, fmt.Errorf("%w: root %s: want the absolute path of a directory below the root of its file system", eventlog.ErrInvalid, r.ID)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"childlog/eventlog"
 )
@@ -25,7 +26,7 @@ const (
 	maxRuleLine = 4096 // bytes
 )
 
-var ruleName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+var ruleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`) })
 
 // ReadRules reads a file of rules, one a line: a name, the word literal or re2,
 // and the pattern up to the end of the line, separated by blanks. Empty lines
@@ -86,7 +87,7 @@ func nextWord(s string) (word, rest string) {
 func (r Rule) compile() (rule, error) {
 	out := rule{name: r.Name, literal: []byte(r.Literal)}
 	switch {
-	case !ruleName.MatchString(r.Name):
+	case !ruleName().MatchString(r.Name):
 		return out, fmt.Errorf("%w: name: want 1 to 64 lower-case letters, digits and dashes, got %.40q", eventlog.ErrInvalid, r.Name)
 	case (r.Literal == "") == (r.Pattern == ""):
 		return out, fmt.Errorf("%w: rule %s: want a literal or a pattern that is not empty", eventlog.ErrInvalid, r.Name)

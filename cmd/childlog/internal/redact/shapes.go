@@ -117,7 +117,7 @@ func userinfo(t []byte, at, n int) (span, bool) {
 		}
 		break
 	}
-	if sign <= from || scheme == at || placeholderEnd(t, from, builtin) == sign {
+	if sign <= from || scheme == at || placeholderEnd(t, from, builtin()) == sign {
 		return span{}, false
 	}
 	login := t[from:sign]
@@ -181,7 +181,7 @@ func header(name string) func(t []byte, at, n int) (span, bool) {
 			}
 		}
 		value := t[v.from:v.end]
-		if isHarmless(value) || placeholderEnd(t, v.from, builtin) >= v.end || len(value) < 4 {
+		if isHarmless(value) || placeholderEnd(t, v.from, builtin()) >= v.end || len(value) < 4 {
 			return span{}, false
 		}
 		return span{v.from, v.end, name, specific}, name != "cookie" || bytes.IndexByte(value, '=') >= 0

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -83,11 +84,11 @@ func Get(name string) ([]byte, error) {
 }
 
 // reference finds what a schema uses of the shared file.
-var reference = regexp.MustCompile(`"\$ref":\s*"#/\$defs/([a-z_]+)"`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"\$ref":\s*"#/\$defs/([a-z_]+)"`) })
 
 // collect adds what text refers to, directly or through others.
 func collect(used, known map[string]jsontext.Value, text []byte) error {
-	for _, m := range reference.FindAllSubmatch(text, -1) {
+	for _, m := range reference().FindAllSubmatch(text, -1) {
 		name := string(m[1])
 		if _, ok := used[name]; ok {
 			continue

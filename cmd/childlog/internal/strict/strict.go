@@ -15,6 +15,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -171,10 +172,10 @@ func (v Value) syntax(dec *jsontext.Decoder, err error) error {
 const maxDecoded = 10000
 
 // surrogate finds the escape of half a character, alone or in a pair.
-var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+var surrogate = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u[dD][89a-fA-F]`) })
 
 // MaybeSurrogates reports whether the text may hold a lone surrogate.
-func (v Value) MaybeSurrogates() bool { return surrogate.Match(v.raw) }
+func (v Value) MaybeSurrogates() bool { return surrogate().Match(v.raw) }
 
 // nesting is how deep the brackets of a text lie in each other, whether or not
 // they ever close.

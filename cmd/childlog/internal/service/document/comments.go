@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -79,14 +80,14 @@ func (c comments) file(pkg string, f *ast.File) {
 }
 
 // links are those of Go comments, which mean nothing elsewhere.
-var links = regexp.MustCompile(`\[([\w.]+)\]`)
+var links = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([\w.]+)\]`) })
 
 func plain(g *ast.CommentGroup) string {
-	return absent.ReplaceAllString(links.ReplaceAllString(strings.TrimSpace(g.Text()), "$1"), "left out")
+	return absent().ReplaceAllString(links().ReplaceAllString(strings.TrimSpace(g.Text()), "$1"), "left out")
 }
 
 // absent is how Go says that a key is not there.
-var absent = regexp.MustCompile(`\bnil\b`)
+var absent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bnil\b`) })
 
 func (c comments) field(pkg, typ, field string) string { return c[[3]string{pkg, typ, field}] }
 
