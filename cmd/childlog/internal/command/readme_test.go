@@ -3,6 +3,7 @@ package command
 import (
 	"go/ast"
 	"go/token"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,21 +44,46 @@ func readme(t *testing.T) string {
 
 // TestReadmeShell runs the command line quick start as it stands.
 func TestReadmeShell(t *testing.T) {
+	text := shell(t, block(t, readme(t), "test:shell"))
+	_, afterSwitch, ok := strings.Cut(text, "danger-full-access")
+	require.True(t, ok, "the parent's switch is shown:\n%s", text)
+	require.Contains(t, afterSwitch, "workspace-write", "the child keeps its sandbox")
+	require.Contains(t, text, "never ask", "never is shown with its meaning")
+	require.Contains(t, text, "completeness unproven")
+}
+
+// TestReadmeServe runs what the README says of a store that is shared, on a port
+// that is free.
+func TestReadmeServe(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl to ask the service with")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	script := block(t, readme(t), "test:serve")
+	require.Contains(t, script, "127.0.0.1:7431")
+	text := shell(t, strings.ReplaceAll(script, "127.0.0.1:7431", address))
+	require.Contains(t, text, `"code":"sandbox"`, "the service denies the call")
+	require.Equal(t, 5, strings.Count(text, "appended 1 event"))
+	require.Contains(t, text, "7  ", "all five are in the log")
+	require.Contains(t, text, "completeness unproven")
+}
+
+// shell runs a script with the command on its path, in a directory of its own.
+func shell(t *testing.T, script string) string {
+	t.Helper()
 	bin := t.TempDir()
 	out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "childlog"), "childlog/cmd/childlog").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	cmd := exec.Command("sh", "-eu")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	cmd.Stdin = strings.NewReader(block(t, readme(t), "test:shell"))
+	cmd.Stdin = strings.NewReader(script)
 	out, err = cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	text := string(out)
-	_, afterSwitch, ok := strings.Cut(text, "danger-full-access")
-	require.True(t, ok, "the parent's switch is shown:\n%s", text)
-	require.Contains(t, afterSwitch, "workspace-write", "the child keeps its sandbox")
-	require.Contains(t, text, "never ask", "never is shown with its meaning")
-	require.Contains(t, text, "completeness unproven")
+	return string(out)
 }
 
 // TestReadmeGo compiles and runs the Go quick start as it stands.

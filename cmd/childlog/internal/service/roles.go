@@ -18,12 +18,12 @@ import (
 //	          do. Creating a root is a harness call, since a harness begins the
 //	          sessions that people start; what a root may do is bounded by the
 //	          operator rules
-//	operator  also narrows, closes, sets operator rules, and acts as an operator
-//	          on any session. The peers of the Unix socket are operators: they
+//	operator  also narrows, closes, sets operator rules, answers questions, and
+//	          acts as an operator on any session. The peers of the Unix socket are operators: they
 //	          could as well read and write the files
 //
-// Nothing over the wire answers an ask as a human, redacts, purges, holds,
-// exports, backs up, or changes tokens: those are commands on the machine.
+// Nothing over the wire redacts, purges, holds, exports, backs up, or changes
+// tokens: those are commands on the machine.
 func levelOf(r tokens.Role) (level harness.Level, known bool) {
 	switch r {
 	case tokens.Auditor:
