@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,7 @@ func (a *app) forward(ctx context.Context, cmd *cobra.Command) (done bool, err e
 	if where == here {
 		return false, nil
 	}
-	call, err := forward.Dial(ctx, a.store)
+	call, err := a.dial(ctx)
 	if errors.Is(err, forward.ErrNoHolder) {
 		return false, nil
 	}
@@ -78,6 +79,33 @@ func (a *app) forward(ctx context.Context, cmd *cobra.Command) (done bool, err e
 		err = verdict(code)
 	}
 	return true, err
+}
+
+// A process that took the store to serve it answers in a moment: it opens the
+// store first. One that takes longer is reported as the store's holder.
+const (
+	beginning = 5 * time.Second
+	lookAgain = 20 * time.Millisecond
+)
+
+// dial finds who serves the store. Who took it to serve it is waited for, and
+// with --wait whoever else has it: a program may begin to serve what it holds.
+func (a *app) dial(ctx context.Context) (*forward.Call, error) {
+	for start := time.Now(); ; {
+		call, err := forward.Dial(ctx, a.store)
+		if !errors.Is(err, forward.ErrNoHolder) {
+			return call, err
+		}
+		waited := time.Since(start)
+		by := eventlog.HeldBy(a.store)
+		if by == nil || waited >= a.wait && (by.Command != serveCommand || waited >= beginning) {
+			a.wait = max(0, a.wait-waited)
+			return nil, err
+		}
+		if err := sleep(ctx, lookAgain); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // lost says what it means that the holder went away.

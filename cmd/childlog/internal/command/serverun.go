@@ -38,8 +38,15 @@ func (r *serveRun) check() error {
 	return nil
 }
 
+// serveCommand is what LOCK says of a process that is to serve the store.
+const serveCommand = "childlog serve"
+
 func (r *serveRun) run(ctx context.Context) error {
-	return r.orInit(access.Serve(ctx, r.place(), func(ctx context.Context, held *access.Held) error {
+	place := r.place()
+	if by := eventlog.HeldBy(r.store); by == nil || by.Command != serveCommand {
+		place.Wait = max(place.Wait, beginning) // commands, which come and go
+	}
+	return r.orInit(access.Serve(ctx, place, func(ctx context.Context, held *access.Held) error {
 		err := serving.Run(ctx, held, serving.Options{Run: Runner(held), Address: r.address, Hosts: r.hosts, Log: r.logger(), Ready: r.serving})
 		if errors.Is(err, eventlog.ErrInvalid) { // a host, or an address that leads elsewhere
 			err = asUsage(err)
