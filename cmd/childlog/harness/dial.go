@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"childlog/cmd/childlog/internal/forward"
@@ -44,8 +43,6 @@ const (
 	// client is the one to give it up and no request goes into the void.
 	idleTimeout = 30 * time.Second
 	dialTimeout = 10 * time.Second
-	// busyPause is how long to wait before knocking again at a full queue.
-	busyPause = 5 * time.Millisecond
 	// maxAnswer bounds an answer, bytes: the largest are trees and lists of a
 	// store with very many sessions.
 	maxAnswer = 256 << 20
@@ -80,7 +77,7 @@ func Dial(ctx context.Context, target string, o Options) (*Client, error) {
 			return nil, err
 		}
 		c.base, c.target = "http://childlog", "unix:"+abs
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialStore(ctx, dialer, abs) }
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialStore(ctx, abs) }
 	} else if err := c.remote(target, &o); err != nil {
 		return nil, err
 	}
@@ -126,32 +123,16 @@ func (c *Client) connect(ctx context.Context, t *http.Transport) (net.Conn, erro
 	return t.DialContext(ctx, "tcp", host)
 }
 
-// dialStore connects to whoever holds the store at dir, who has to be a process
-// of the same user: another one would be told what is in the requests.
-func dialStore(ctx context.Context, d *net.Dialer, dir string) (net.Conn, error) {
-	path, done, err := forward.Short(dir, Socket)
+// dialStore connects to whoever holds the store at dir. A process of another
+// user is nobody: it would be shown what is stored, and could answer anything.
+func dialStore(ctx context.Context, dir string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := forward.Connect(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	for {
-		conn, err := d.DialContext(ctx, "unix", path)
-		if errors.Is(err, syscall.EAGAIN) { // Linux: the queue of connections is full
-			select {
-			case <-time.After(busyPause):
-				continue
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := forward.Peer(conn.(*net.UnixConn)); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-		return conn, nil
-	}
+	return conn, nil
 }
 
 // unreachable says that nobody answered. Nothing was sent.

@@ -37,7 +37,7 @@ func (e *RefusedError) Error() string { return e.Message }
 func Dial(ctx context.Context, dir string) (*Call, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	conn, err := connect(ctx, dir)
+	conn, err := Connect(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func TestLongPath(t *testing.T) {
 	defer l.Close()
 	done()
 	require.FileExists(t, filepath.Join(dir, Socket))
-	conn, err := connect(t.Context(), dir)
+	conn, err := Connect(t.Context(), dir)
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 }

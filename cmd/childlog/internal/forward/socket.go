@@ -58,9 +58,10 @@ var ErrNoHolder = errors.New("no process serves the store")
 // queue is full.
 const busyPause = 5 * time.Millisecond
 
-// connect reaches the holder of the store at dir. A socket that nobody listens
-// at was left by a holder that was killed. Errors: ErrNoHolder; the end of ctx.
-func connect(ctx context.Context, dir string) (*net.UnixConn, error) {
+// Connect reaches the holder of the store at dir, which is a process of this
+// user. A socket that nobody listens at was left by a holder that was killed.
+// Errors: ErrNoHolder; the end of ctx.
+func Connect(ctx context.Context, dir string) (*net.UnixConn, error) {
 	path, done, err := Short(dir, Socket)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoHolder, err)
