@@ -100,6 +100,21 @@ func TestInvalidHTTP(t *testing.T) {
 	require.NotContains(t, v.log.String(), "panic")
 }
 
+// TestNothingIsSmuggled: of a request with a length and pieces a proxy in front
+// may take another part for the next request than this service does. So none
+// follows on the connection of one that came in pieces.
+func TestNothingIsSmuggled(t *testing.T) {
+	v := serve(t, service.Options{})
+	auth := "Authorization: Bearer " + v.tokens[tokens.Operator] + "\r\n"
+	for _, head := range []string{"POST /v1/list HTTP/1.1\r\nContent-Type: application/json\r\n" + auth, "GET /healthz HTTP/1.1\r\n", "POST /v1/list HTTP/1.1\r\n"} {
+		conn := v.dial(t)
+		_, err := io.WriteString(conn, head+"Host: localhost\r\nContent-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		answers, _ := io.ReadAll(conn) // the end of the connection may be a reset
+		require.Equal(t, 1, strings.Count(string(answers), "HTTP/1.1 "), "%s", answers)
+	}
+}
+
 // TestPathTricks: a path is spelled plainly or is none.
 func TestPathTricks(t *testing.T) {
 	v := serve(t, service.Options{})

@@ -145,6 +145,11 @@ func (s *Service) stopped() bool {
 // who is not known.
 func (s *Service) answer(w *record, r *http.Request) {
 	secure(w.Header())
+	if len(r.TransferEncoding) > 0 {
+		// It may have had a length too, which net/http drops. What a proxy in front
+		// took for the body by that length is no request (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
 	if err := s.admit(w, r); err != nil {
 		s.fail(w, err)
 	}
