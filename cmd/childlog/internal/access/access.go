@@ -21,6 +21,7 @@ type Place struct {
 	Command string        // named to processes that find the store locked
 	KeyFile string        // the signing key, if it is not in the store; "": it is
 	Held    *Held         // this process holds the store; nil: it is to be opened
+	Waited  time.Duration // for a holder, before Wait; for the words of an error
 }
 
 // Shared is the place of a store that this process holds. shown is what whoever
@@ -84,8 +85,12 @@ func use(ctx context.Context, p Place, readOnly bool, fn func(*eventlog.Store) e
 // patiently runs what takes the store, with the grace that readers get.
 func patiently[T any](p Place, take func(wait time.Duration) (T, error)) (T, error) {
 	v, err := take(p.Wait)
-	if le := (*eventlog.LockedError)(nil); errors.As(err, &le) && le.PID == 0 && p.Wait < readerGrace {
-		return take(readerGrace)
+	le := (*eventlog.LockedError)(nil)
+	if errors.As(err, &le) && le.PID == 0 && p.Wait < readerGrace {
+		v, err = take(readerGrace)
+	}
+	if errors.As(err, &le) {
+		le.Waited += p.Waited
 	}
 	return v, err
 }

@@ -99,7 +99,9 @@ func (a *app) dial(ctx context.Context) (*forward.Call, error) {
 		waited := time.Since(start)
 		by := eventlog.HeldBy(a.store)
 		if by == nil || waited >= a.wait && (by.Command != serveCommand || waited >= beginning) {
-			a.wait = max(0, a.wait-waited)
+			if a.wait > 0 {
+				a.wait, a.waited = max(0, a.wait-waited), waited
+			}
 			return nil, err
 		}
 		if err := sleep(ctx, lookAgain); err != nil {

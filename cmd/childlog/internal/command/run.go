@@ -38,6 +38,7 @@ type app struct {
 	json    bool
 	noColor bool
 	wait    time.Duration
+	waited  time.Duration // for a holder, out of wait
 	keyFile string
 
 	running string // the command's path once its arguments were accepted
@@ -335,7 +336,7 @@ func (a *app) findStore() error {
 }
 
 func (a *app) place() access.Place {
-	p := access.Place{Dir: a.store, Wait: a.wait, Command: a.running, KeyFile: a.keyFile}
+	p := access.Place{Dir: a.store, Wait: a.wait, Command: a.running, KeyFile: a.keyFile, Waited: a.waited}
 	if a.env.Held != nil {
 		p = access.Shared(a.env.Held, a.env.Store, p)
 	}
