@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -32,7 +31,8 @@ Play the whole story in a store of its own: an agent delegates, its child begins
 to work, the agent's own policy changes, the process is gone, and another
 process, with another environment, resumes the child. Then the child tries what
 it may not, and the log says why it may not. Everything is real: the store, the
-second process, the refusals. The store is removed at the end.`),
+second process, the refusals. At the end the hooks of another harness work on
+the same store while a process holds it. The store is removed then.`),
 		Example: `  childlog demo
   childlog demo --keep   # and look around in the store afterwards`,
 		Args: cobra.NoArgs,
@@ -187,7 +187,7 @@ func (d *demo) work1(ctx context.Context, s *eventlog.Store, run replay.Activati
 func (d *demo) secondProcess(ctx context.Context) error {
 	d.title("The process is gone. Another one resumes the child",
 		"The environment now says danger-full-access, the directory is another one, and the child's parent holds more by now. Only the child's log counts.")
-	args := []string{"--store", d.dir, "resume", d.child.ID.String(), "--parent", d.root.ID.String()}
+	args := []string{"resume", d.child.ID.String(), "--parent", d.root.ID.String()}
 	d.command("CHILDLOG_DEFAULT_SANDBOX=danger-full-access childlog", "resume", short(d.child.ID), "--parent", short(d.root.ID))
 	out, pid, err := d.spawn(ctx, append(args, "--json")...)
 	if err != nil {
@@ -248,6 +248,9 @@ func (d *demo) afterwards(ctx context.Context) error {
 	if err := d.run(ctx, 0, "", "narrow", child, "--sandbox", "read-only", "--subtree", "--reason", "release freeze"); err != nil {
 		return err
 	}
+	if err := d.guarded(ctx); err != nil {
+		return err
+	}
 	d.title("What is there now", "")
 	if err := d.run(ctx, 0, "", "tree"); err != nil {
 		return err
@@ -287,15 +290,10 @@ func (d *demo) run(ctx context.Context, want int, input string, args ...string) 
 
 // spawn runs this program as another process and returns what it printed.
 func (d *demo) spawn(ctx context.Context, args ...string) (out []byte, pid int, err error) {
-	exe, err := os.Executable()
+	cmd, err := d.process(ctx, args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	cmd := exec.CommandContext(ctx, exe, args...)
-	cmd.Args[0] = os.Args[0]
-	cmd.Dir = d.elsewhere
-	cmd.Env = append(os.Environ(), "CHILDLOG_DEFAULT_SANDBOX=danger-full-access", "TZ=Pacific/Kiritimati")
-	cmd.Stderr = d.stderr
 	if out, err = cmd.Output(); err != nil {
 		return nil, 0, fmt.Errorf("demo: the second process: %w", err)
 	}
