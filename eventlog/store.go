@@ -40,6 +40,7 @@ type Options struct {
 // Store is an open store. All methods may be called concurrently.
 type Store struct {
 	dir      string
+	places   []string // see Places
 	opts     Options
 	limits   Limits
 	identity Identity
@@ -101,7 +102,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 	if _, err := identify(dir); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, opts: opts, limits: limits, windows: idWindows{sessions: map[uuid.UUID]*idWindow{}}}
+	s := &Store{dir: dir, places: placesOf(dir), opts: opts, limits: limits, windows: idWindows{sessions: map[uuid.UUID]*idWindow{}}}
 	if s.lock, err = acquireLock(ctx, dir, !opts.ReadOnly, opts.Wait, opts.Command); err != nil {
 		return nil, err
 	}
@@ -295,6 +296,18 @@ func (s *Store) Closed() bool { return s.closed.Load() }
 
 // Dir is the store's absolute path.
 func (s *Store) Dir() string { return s.dir }
+
+// Places are the absolute paths that the store's directory has: the one that it
+// was opened by and, where links are on the way, the one that they lead to. Who
+// keeps tools out of it has to know both. The caller must not change them.
+func (s *Store) Places() []string { return s.places }
+
+func placesOf(dir string) []string {
+	if to, err := filepath.EvalSymlinks(dir); err == nil && to != dir {
+		return []string{dir, to}
+	}
+	return []string{dir}
+}
 
 // Identity says which store this is.
 func (s *Store) Identity() Identity { return s.identity }

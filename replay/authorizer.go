@@ -129,7 +129,7 @@ func (a *Authorizer) compiled(policyHead, rulesHead uint64, read func() (Effecti
 			rules = policy.OperatorRules{}
 		}
 		c.e = e
-		c.subject, err = subject(&e, rules, a.s.Dir())
+		c.subject, err = subject(&e, rules, a.s.Places())
 	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, eventlog.ErrNotFound), errors.Is(err, eventlog.ErrPurged), errors.Is(err, eventlog.ErrStoreClosed):
@@ -235,7 +235,7 @@ func DecideAt(ctx context.Context, s *eventlog.Store, session uuid.UUID, at uint
 			return Judgement{}, err
 		}
 	}
-	sub, err := subject(&e, rules, s.Dir())
+	sub, err := subject(&e, rules, s.Places())
 	if err != nil {
 		return Judgement{}, err
 	}

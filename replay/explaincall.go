@@ -57,7 +57,7 @@ func ExplainCall(ctx context.Context, s *eventlog.Store, session uuid.UUID, call
 	}
 	var lacks []bool // from the session upwards
 	x.Chain, err = chain(ctx, s, &e, x.Field, func(held *Effective) {
-		lacks = append(lacks, refusedAbove(held, &j, &call, s.Dir(), len(lacks) == 0))
+		lacks = append(lacks, refusedAbove(held, &j, &call, s.Places(), len(lacks) == 0))
 	})
 	if err != nil {
 		return CallExplanation{}, err
@@ -73,14 +73,14 @@ func ExplainCall(ctx context.Context, s *eventlog.Store, session uuid.UUID, call
 // refusedAbove reports whether the reason that decided stands already in what a
 // session could hand on; for the session itself, in what it may do. The call is
 // held against the workspace that it names its files in.
-func refusedAbove(e *Effective, j *Judgement, call *policy.Call, store string, itself bool) bool {
+func refusedAbove(e *Effective, j *Judgement, call *policy.Call, places []string, itself bool) bool {
 	if j.Allowed() {
 		return false
 	}
 	if itself {
 		return true
 	}
-	above, err := subject(e, policy.OperatorRules{}, store) // it has its rules already
+	above, err := subject(e, policy.OperatorRules{}, places) // it has its rules already
 	if err != nil {
 		return false
 	}

@@ -143,7 +143,7 @@ func explainRecorded(ctx context.Context, s *eventlog.Store, session uuid.UUID, 
 	if err != nil {
 		return x, nil // the record stands, whatever can be read of its policy
 	}
-	sub, err := subject(&e, policy.OperatorRules{}, s.Dir()) // it has its rules already
+	sub, err := subject(&e, policy.OperatorRules{}, s.Places()) // it has its rules already
 	if err != nil {
 		return x, nil
 	}

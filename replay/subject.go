@@ -17,27 +17,27 @@ import (
 // be read, which denies a root everything.
 func Subject(ctx context.Context, s *eventlog.Store, e *Effective) (policy.Subject, error) {
 	if e.keepsRules() {
-		return subject(e, policy.OperatorRules{}, s.Dir())
+		return subject(e, policy.OperatorRules{}, s.Places())
 	}
 	rules, err := Rules(ctx, s)
 	if err != nil {
 		return policy.Subject{}, err
 	}
-	return subject(e, rules, s.Dir())
+	return subject(e, rules, s.Places())
 }
 
 // keepsRules reports whether the store's present rules mean nothing to the
 // session: it has its own, and goes on where the store's can't be read.
 func (e *Effective) keepsRules() bool { return e.Kind == eventlog.KindChild || e.Evidence }
 
-func subject(e *Effective, rules policy.OperatorRules, store string) (policy.Subject, error) {
+func subject(e *Effective, rules policy.OperatorRules, places []string) (policy.Subject, error) {
 	workspace, err := policy.NewWorkspace(e.WorkspaceRoot, e.PathStyle)
 	if err != nil {
 		return policy.Subject{}, fmt.Errorf("%w: session %s: workspace: %w", eventlog.ErrPolicyUnreadable, e.Session, err)
 	}
 	return policy.Subject{Session: e.Session, Child: e.Kind == eventlog.KindChild, Evidence: e.Evidence, Authority: e.Authority.Under(rules),
 		Sandbox: e.Sandbox, Bound: e.Bound.Value, Approvals: e.Approvals, ApprovalBy: e.ApprovalBy, Workspace: workspace, Palette: e.Palette,
-		Lockdown: e.Lockdown, Causes: e.Causes, Protected: []string{store}}, nil
+		Lockdown: e.Lockdown, Causes: e.Causes, Protected: places}, nil
 }
 
 // PolicyDigest identifies what a decision was made on: everything of a subject
