@@ -99,8 +99,17 @@ func (g *Guard) request(ctx context.Context, s *eventlog.Store, row *eventlog.Ro
 	if wantsNoSandbox(g.Harness, ev) && e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess {
 		r.Call.Escalation = &policy.Escalation{Sandbox: policy.Top(), Justification: "the call asks to run outside of the sandbox"}
 	}
-	if e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess || e.Authority.Own.Grant.Scope.Stated() {
-		r.Outcome, err = g.resolved(&r.Call, e.WorkspaceRoot, ev)
+	class := policy.ClassOpaque
+	if t, err := e.Palette.Classify(ev.Tool); err == nil {
+		class = t.Class
+	}
+	switch class {
+	case policy.ClassShell:
+		if own := e.Authority.Canonical().Own; own.Grant.Shell == policy.GrantFull && (e.Sandbox.Value.Canonical().Mode == policy.ReadOnly || !own.Profile.Permissions.Write) {
+			r.Outcome = refused(ruleShellMayWrite)
+		}
+	case policy.ClassEdit, policy.ClassOpaque:
+		r.Outcome, err = g.resolved(&r.Call, &e, ev)
 	}
 	return r, err
 }
@@ -114,16 +123,17 @@ func wantsNoSandbox(h Harness, ev *Event) bool {
 }
 
 // resolved adds to the paths of a call where their links lead, so that a call is
-// decided about the files that it will change. A name that can't be followed,
-// and a file with more than one name, is an objection.
-func (g *Guard) resolved(call *policy.Call, workspace string, ev *Event) (*objection.Outcome, error) {
-	t, err := policy.Palette{}.Classify(call.Tool)
-	if err != nil || t.Class != policy.ClassEdit && t.Class != policy.ClassOpaque {
-		return nil, nil
-	}
+// decided about the files that it will change: also where all places may be
+// written, since the store's directory and what an operator closed may not.
+// Where they are limited, a name that can't be followed, and a file with more
+// than one name, is an objection; a link to what is not there is one everywhere.
+func (g *Guard) resolved(call *policy.Call, e *replay.Effective, ev *Event) (*objection.Outcome, error) {
+	limited := e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess || e.Authority.Own.Grant.Scope.Stated()
+	workspace := e.WorkspaceRoot
 	top := workspace // without links
 	if workspace != "" {
-		if top, _, err = real(g.Files, workspace); err != nil {
+		var err error
+		if top, _, err = real(g.Files, workspace); err != nil && limited {
 			return nil, fmt.Errorf("workspace: %w", err)
 		}
 	}
@@ -143,9 +153,11 @@ func (g *Guard) resolved(call *policy.Call, workspace string, ev *Event) (*objec
 		}
 		to, info, err := real(g.Files, at)
 		switch {
+		case err != nil && !limited && !errors.Is(err, errDangling):
+			continue // nor can whoever opens it
 		case err != nil:
 			return refused(rulePathUnresolved), nil
-		case info != nil && !info.IsDir() && (!info.Mode().IsRegular() || files.InfoOf(info).Links > 1):
+		case limited && info != nil && !info.IsDir() && (!info.Mode().IsRegular() || files.InfoOf(info).Links > 1):
 			return refused(ruleNotOneFile), nil
 		}
 		if rel, ok := strings.CutPrefix(to, top+"/"); ok && top != "" {
@@ -158,8 +170,14 @@ func (g *Guard) resolved(call *policy.Call, workspace string, ev *Event) (*objec
 	return nil, nil
 }
 
-// Rules of a guard's own: what can't be told from the text of a path.
+// Rules of a guard's own: what can't be told from the text of a call.
 const (
+	// A session that may change no file, by its sandbox or by its permissions,
+	// has a full shell: narrowed while it ran, or told so by a document. Where
+	// childlog decides and somebody else sandboxes, what its commands write is
+	// bound by nobody.
+	ruleShellMayWrite = "shell_may_write"
+
 	rulePathUnresolved = "path_unresolved" // a loop, a link to nothing, a directory that may not be read
 	ruleNotOneFile     = "not_one_file"    // a file with several names, or no file
 )
@@ -224,7 +242,7 @@ func (g *Guard) result(ctx context.Context, s *eventlog.Store, ev *Event) error 
 	case ev.Response != nil:
 		e.Media, e.Content = eventlog.MediaJSON, ev.Response
 	case ev.Failure != "":
-		e.Media, e.Content = eventlog.MediaText, []byte(ev.Failure)
+		e.Media, e.Content = eventlog.MediaText, content(ev.Failure)
 	}
 	err = g.append(ctx, s, row, fact(e, f))
 	if errors.Is(err, eventlog.ErrDuplicate) {

@@ -57,6 +57,16 @@ func real(files Files, path string) (string, fs.FileInfo, error) {
 	}
 }
 
+// firstLink returns the first of names that is a symbolic link, "" if none is.
+func firstLink(files Files, names ...string) string {
+	for _, name := range names {
+		if info, err := files.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return name
+		}
+	}
+	return ""
+}
+
 // absent reports whether an error says that a file is not there, also since what
 // should be its directory is a file.
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
@@ -106,6 +116,9 @@ func projectFile(files Files, home, cwd string) (doc []byte, path string, err er
 		path := filepath.Join(dir, filepath.FromSlash(PolicyFile))
 		info, err := files.Stat(path)
 		if absent(err) {
+			if name := firstLink(files, path, filepath.Dir(path)); name != "" { // somebody meant a policy to be there
+				return nil, path, fmt.Errorf("%s: %w", name, errDangling)
+			}
 			continue
 		}
 		if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait

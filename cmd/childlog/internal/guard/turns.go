@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"childlog/eventlog"
 	"childlog/materialize"
@@ -55,8 +56,13 @@ func said(row *eventlog.Row, ev *Event, reason string) []eventlog.NewEvent {
 	return events
 }
 
-// content bounds a text to what one event may hold.
-func content(s string) []byte { return []byte(s[:min(len(s), eventlog.MaxContent)]) }
+// content bounds a text to what one event may hold, in whole characters.
+func content(s string) []byte {
+	if len(s) > eventlog.MaxContent {
+		s = strings.ToValidUTF8(s[:eventlog.MaxContent], "")
+	}
+	return []byte(s)
+}
 
 // stop ends a turn of the root.
 func (g *Guard) stop(ctx context.Context, s *eventlog.Store, ev *Event) error {
