@@ -25,6 +25,9 @@ func failClosed(args []string, stderr io.Writer, run func() int) (code int) {
 		return run()
 	}
 	signal.Ignore(syscall.SIGPIPE) // or an answer that nobody reads would end the process by a signal
+	// So would a terminal that goes away, and the second of two interrupts. It is
+	// never taken back: the process ends with the guard, in one of the two ways.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	blocked := guard.ExitBlocked
 	if observes(args) {
 		blocked = guard.ExitAnswered

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,38 @@ func TestFailClosed(t *testing.T) {
 	require.Equal(t, 2, failClosed([]string{"guard", "codex"}, &said, func() int { panic("at the disco") }))
 	require.Contains(t, said.String(), "at the disco")
 	require.Panics(t, func() { failClosed([]string{"ls"}, io.Discard, func() int { panic("of another command") }) })
+}
+
+// TestFailClosedUnderSignals: a terminal that goes away, and more than one
+// interrupt, do not end a guard: to a harness that would be leave.
+func TestFailClosedUnderSignals(t *testing.T) {
+	require.Zero(t, failClosed([]string{"guard", "codex"}, io.Discard, func() int {
+		for range 2 {
+			for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGPIPE} {
+				require.NoError(t, syscall.Kill(os.Getpid(), sig))
+			}
+		}
+		return 0
+	}))
+}
+
+// TestGuardWithoutAnOutput: a denial that goes to the null device, as with a
+// stdout that was closed or sent away, is told by the exit code.
+func TestGuardWithoutAnOutput(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "s")
+	_, err := eventlog.Init(t.Context(), store)
+	require.NoError(t, err)
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	for args, want := range map[string]int{"": 2, "--observe": 0} {
+		var said bytes.Buffer
+		denied := strings.NewReplacer("Read", "Write", `"t"`, `"u"`).Replace(guardedCall)
+		args := append([]string{"--store", store, "guard", "claude-code"}, strings.Fields(args)...)
+		require.Equal(t, want, Run(t.Context(), args, strings.NewReader(denied), null, &said))
+		require.Equal(t, want == 2, strings.Contains(said.String(), "path_unknown"), said.String())
+		require.Zero(t, Run(t.Context(), args, strings.NewReader(guardedCall), null, &said), "silence needs nobody who reads it")
+	}
 }
 
 // TestRunsGuard: a command line that means a guard is known as one, also if it is

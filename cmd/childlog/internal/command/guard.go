@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -260,6 +262,9 @@ func (g *guardRun) give(answer guard.Answer, failed bool) error {
 	if g.observe {
 		answer = guard.Observed(answer, failed)
 	}
+	if answer.Told != "" && unread(g.stdout) {
+		answer = guard.Answer{Stderr: answer.Told, Exit: guard.ExitBlocked}
+	}
 	if len(answer.Stdout) > 0 {
 		if _, err := g.stdout.Write(answer.Stdout); err != nil {
 			answer = guard.Answer{Stderr: "childlog guard: blocked: the answer could not be written: " + err.Error(), Exit: guard.ExitBlocked}
@@ -272,4 +277,17 @@ func (g *guardRun) give(answer guard.Answer, failed bool) error {
 		return verdict(answer.Exit)
 	}
 	return nil
+}
+
+// unread reports whether what is written goes to the null device, as it does
+// where a hook was started with its stdout closed or sent away: a denial would
+// be read as silence, and silence is leave.
+func unread(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	return err != nil || nullErr == nil && os.SameFile(st, null)
 }

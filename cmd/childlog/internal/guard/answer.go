@@ -17,6 +17,7 @@ const (
 type Answer struct {
 	Stdout []byte // one JSON object and a newline, or nothing
 	Stderr string // for people or for the model, by the harness and the event; "" or text without a newline at its end
+	Told   string // the reason, where Stdout says no or asks: for who can't write it
 	Exit   int
 }
 
@@ -70,7 +71,10 @@ func (h Harness) Answer(ev *Event, o Outcome) Answer {
 	if o.Reason == "" { // without one Codex goes on
 		o.Reason = "childlog: no reason is known"
 	}
-	out := output{Notice: o.Notice}
+	out, told := output{Notice: o.Notice}, ""
+	if o.Verb == Deny || o.Verb == Ask {
+		told = o.Reason
+	}
 	switch {
 	case ev.Kind == KindCall && o.Verb != Pass:
 		out.Specific = &specific{Event: ev.Name, Decision: "deny", Reason: o.Reason}
@@ -102,7 +106,7 @@ func (h Harness) Answer(ev *Event, o Outcome) Answer {
 	if err != nil { // texts alone can't fail to be written
 		return Answer{Stderr: "childlog guard: " + err.Error(), Exit: ExitBlocked}
 	}
-	return Answer{Stdout: append(b, '\n')}
+	return Answer{Stdout: append(b, '\n'), Told: told}
 }
 
 // hears reports whether the model is told additionalContext after this event,
