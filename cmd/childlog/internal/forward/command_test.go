@@ -128,6 +128,48 @@ func TestSlowCaller(t *testing.T) {
 	require.Error(t, <-served)
 }
 
+// TestStoppingWaitsForNoCaller: one that was stopped, or that nobody gives any
+// input, does not keep the holder.
+func TestStoppingWaitsForNoCaller(t *testing.T) {
+	for name, run := range map[string]Runner{
+		"print": func(_ context.Context, env Env, _ []string) int {
+			for {
+				if _, err := env.Stdout.Write(make([]byte, maxData)); err != nil {
+					return 9
+				}
+			}
+		},
+		"read": func(_ context.Context, env Env, _ []string) int {
+			if _, err := env.Stdin.Read(make([]byte, 1)); err != nil {
+				return 9
+			}
+			return 0
+		},
+		"open": func(_ context.Context, env Env, _ []string) int {
+			if _, err := env.Files.Open("pipe"); err != nil {
+				return 9
+			}
+			return 0
+		},
+	} {
+		a, b := pair(t)
+		ctx, stop := context.WithCancelCause(t.Context())
+		code := make(chan int, 1)
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(ctx, nil, a, nil, func(ctx context.Context, env Env, args []string) int {
+				stop(ErrStopping)
+				n := run(ctx, env, args)
+				code <- n
+				return n
+			}, ServeOptions{})
+		}()
+		require.NoError(t, newLink(b, nil).sendJSON(kindHello, hello{}, nil)) // and reads nothing
+		require.Equal(t, 9, <-code, name)
+		require.Error(t, <-served, name)
+	}
+}
+
 // failing is an output that takes nothing.
 type failing struct{}
 

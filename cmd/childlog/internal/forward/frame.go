@@ -144,9 +144,29 @@ type link struct {
 	conn *net.UnixConn
 	recv *receiver
 	in   *bufio.Reader
-	mu   sync.Mutex    // of writing
+	mu   sync.Mutex // of writing
+	torn error      // a frame was sent in part, so none can follow. Guarded by mu
+
+	pace sync.Mutex    // of slow and the deadline that it makes
 	slow time.Duration // after which a write is given up; 0: never
-	torn error         // a frame was sent in part, so none can follow. Guarded by mu
+}
+
+// within gives the write that comes its time.
+func (l *link) within() error {
+	l.pace.Lock()
+	defer l.pace.Unlock()
+	if l.slow == 0 {
+		return nil
+	}
+	return l.conn.SetWriteDeadline(time.Now().Add(l.slow))
+}
+
+// hurry leaves the write that is under way, and each that comes, so much time.
+func (l *link) hurry(slow time.Duration) {
+	l.pace.Lock()
+	l.slow = slow
+	l.pace.Unlock()
+	_ = l.within() // of a connection that ended: no write waits on it
 }
 
 // newLink speaks frames on conn. ready is what was read of it before.
@@ -211,10 +231,8 @@ func (l *link) send(k kind, payload []byte, f *os.File) error {
 }
 
 func (l *link) write(frame []byte, f *os.File) error {
-	if l.slow > 0 {
-		if err := l.conn.SetWriteDeadline(time.Now().Add(l.slow)); err != nil {
-			return err
-		}
+	if err := l.within(); err != nil {
+		return err
 	}
 	if f != nil {
 		raw, err := f.SyscallConn()

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -51,7 +52,12 @@ func (s *served) ask(r request) (reply, error) {
 	}
 }
 
-func (s *served) gone() error { return fmt.Errorf("the caller of the command is gone: %w", s.lost) }
+func (s *served) gone() error {
+	if errors.Is(s.lost, ErrStopping) {
+		return s.lost
+	}
+	return fmt.Errorf("the caller of the command is gone: %w", s.lost)
+}
 
 // file is ask of a request that opens something.
 func (s *served) file(r request) (reply, error) {

@@ -20,6 +20,10 @@ type ServeOptions struct {
 	Slow  time.Duration // for a caller to take 64 KiB of output; 10 min: somebody may be reading page by page
 }
 
+// lastWrite is how long a caller has to take what is printed after the holder's
+// patience ended.
+const lastWrite = time.Second
+
 // Runner runs one command line for whoever env is of, and returns its exit code.
 type Runner func(ctx context.Context, env Env, args []string) int
 
@@ -29,8 +33,9 @@ var ErrStopping = errors.New("the holder of the store stops")
 // Serve runs one command for a caller on an upgraded connection, of which ready
 // was read already, and closes it. It returns once the command has ended. The
 // command's context ends with ctx, with the connection, and when the caller got
-// a signal; stopping is closed when the holder stops, for those that only wait. Errors are about the caller, for a log: ErrProtocol, those of the
-// connection.
+// a signal; stopping is closed when the holder stops, for those that only wait.
+// After ctx the command waits for the caller no more. Errors are about the
+// caller, for a log: ErrProtocol, those of the connection, the cause of ctx.
 func Serve(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, ready []byte, run Runner, o ServeOptions) error {
 	if o.Hello == 0 {
 		o.Hello = 10 * time.Second
@@ -52,6 +57,13 @@ func Serve(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, re
 	if err := l.send(kindAccepted, nil, nil); err != nil {
 		return err
 	}
+	// A command may wait for its caller, who may have stopped: for its stdin, for
+	// a file, for room to print. None of them knows of the context.
+	late := context.AfterFunc(outer, func() {
+		s.end(context.Cause(outer))
+		l.hurry(lastWrite)
+	})
+	defer late()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
