@@ -224,3 +224,26 @@ func TestSalvagedStoreSignsItsLoss(t *testing.T) {
 	require.Equal(t, StatusIncomplete, report.Status(), "%+v", report.Findings)
 	require.Equal(t, c.Size, report.Anchored)
 }
+
+// TestAStoreThatWasMovedSignsNoOther: the one that was made in its place has a
+// checkpoint of its own, and the one that was moved goes on without.
+func TestAStoreThatWasMovedSignsNoOther(t *testing.T) {
+	ts := newStore(t)
+	ts.root(sid(1))
+	moved := filepath.Join(t.TempDir(), "moved")
+	require.NoError(t, os.Rename(ts.dir, moved))
+	_, err := Init(ctx, ts.dir)
+	require.NoError(t, err)
+	other := must(os.ReadFile(filepath.Join(ts.dir, checkpointFile)))
+	ts.say(sid(1), numbers(3)...)
+	_, err = ts.Checkpoint(ctx)
+	require.ErrorIs(t, err, ErrStoreLost)
+	require.ErrorIs(t, ts.Close(), ErrStoreLost)
+	require.Equal(t, other, must(os.ReadFile(filepath.Join(ts.dir, checkpointFile))))
+
+	ts.dir = moved
+	ts.open()
+	row, err := ts.Row(sid(1))
+	require.NoError(t, err)
+	require.Equal(t, uint64(4), row.Head)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -137,6 +138,9 @@ func (c *checkpointer) sign(ctx context.Context) (Checkpoint, error) {
 	if err := head.sign(c.s.key); err != nil {
 		return Checkpoint{}, err
 	}
+	if err := c.s.inPlace(); err != nil {
+		return Checkpoint{}, err
+	}
 	if err := replaceSynced(filepath.Join(c.s.dir, checkpointFile), head.Note); err != nil {
 		if noSpace(err) {
 			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
@@ -147,12 +151,30 @@ func (c *checkpointer) sign(ctx context.Context) (Checkpoint, error) {
 	return head, nil
 }
 
+// inPlace is nil if the store still is where it was opened. Whoever holds one
+// for days may find it moved, and another one in its place, to which a signature
+// of this one would be a forged one.
+func (s *Store) inPlace() error {
+	path := filepath.Join(s.dir, journalFile)
+	at, err := os.Stat(path)
+	if err == nil {
+		var is os.FileInfo
+		if is, err = s.journal.file.Stat(); err == nil && !os.SameFile(at, is) {
+			err = errors.New("it is another file")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s is not the store that was opened there any more, so nothing was signed: %w", ErrStoreLost, s.dir, err)
+	}
+	return nil
+}
+
 // Checkpoint signs what is durable now, writes it to CHECKPOINT and returns it.
 // If nothing is new it returns the last one, as it was signed.
 //
 // Errors: ErrReadOnly (see [Store.Signed]), ErrNotFound (no signing key here),
 // ErrCorrupt (a frame can't be read: nothing is signed over what is not there),
-// ErrNoSpace, ErrStoreClosed.
+// ErrStoreLost (the directory was moved or removed), ErrNoSpace, ErrStoreClosed.
 func (s *Store) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	if err := s.usable(); err != nil {
 		return Checkpoint{}, err
