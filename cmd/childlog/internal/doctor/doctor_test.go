@@ -90,6 +90,37 @@ func TestBadSettings(t *testing.T) {
 	require.Contains(t, strings.Join(not(t, o), "\n"), "warning hooks invalid: line 1")
 }
 
+// TestFailsOpen: what keeps a guard from being started is told, where the harness
+// can be told to block then, and where it can't.
+func TestFailsOpen(t *testing.T) {
+	o := patient(t)
+	path := put(t, o, install.ClaudeCode)
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const says = `, "onFailure": "block"`
+	require.Equal(t, 3, strings.Count(string(b), says))
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(b), says, "")), 0o600)) // as by a version that did not know of it
+	list := not(t, o)
+	require.Len(t, list, 3)
+	require.Contains(t, list[1], "warning hooks the hook of PreToolUse does not say onFailure: block")
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(b), says, `, "onFailure": "continue"`)), 0o600))
+	require.Contains(t, not(t, o)[0], "has onFailure, which install did not write")
+	put(t, o, install.ClaudeCode)
+	require.Empty(t, not(t, o))
+
+	for version, want := range map[string]string{"1.0.128 (Claude Code)": "problem claude-code before version 2.1.69", "2.1.68": "problem", "2.1.69": "warning claude-code before version 2.1.295", "2.1.294 (Claude Code)": "warning", "2.1.295": "", "3.0.0": "", "a new name": ""} {
+		o.Which = func(_ context.Context, program string) (string, string, error) {
+			if program != "claude" {
+				return "", "", nil
+			}
+			return "/bin/claude", version, nil
+		}
+		list := strings.Join(not(t, o), "\n")
+		require.Equal(t, want == "", list == "", "%s: %s", version, list)
+		require.Contains(t, list, want, version)
+	}
+}
+
 // TestNoStore: what is no store is said to be none, and is not made one.
 func TestNoStore(t *testing.T) {
 	o := patient(t)

@@ -46,6 +46,7 @@ func (r *report) harness(ctx context.Context, h *install.Harness) {
 	_, homeErr := os.Stat(home)
 	switch {
 	case len(with) > 0:
+		r.age(h, path, version)
 		r.installed(h, with)
 	case path != "" || err == nil && homeErr == nil:
 		r.add("hooks", Warning, h.Title, "childlog install "+h.Name, "the guard is not installed: its sessions are neither recorded nor decided")
@@ -114,6 +115,9 @@ func (r *report) events(h *install.Harness, s install.State, again string) {
 		}
 		if len(k.Added) > 0 {
 			r.add("hooks", Warning, subject, again, "the hook of %s has %s, which install did not write: %s may pass over it, or not wait for it", k.Event, strings.Join(k.Added, ", "), h.Title)
+		}
+		if k.FailsOpen && len(k.Added) == 0 {
+			r.add("hooks", Warning, subject, again, "the hook of %s does not say onFailure: block: where it can't start or is killed, %s goes on without an answer", k.Event, h.Title)
 		}
 		if k.Seconds > 0 && k.Seconds <= r.o.GuardSeconds && install.Blocks(k.Event) {
 			r.add("hooks", Problem, subject, again, "the hook of %s has a timeout of %d s: want more than %d, after which the guard itself blocks; %s goes on without an answer", k.Event, k.Seconds, r.o.GuardSeconds, h.Title)

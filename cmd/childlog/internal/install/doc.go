@@ -49,7 +49,14 @@
 //     managed settings, /etc/claude-code/managed-settings.json and
 //     managed-settings.d.
 //   - A matcher of "*", "" or none matches all. timeout is in seconds; a hook that
-//     exceeds it is given up, and the tool proceeds.
+//     exceeds it is given up, and the tool proceeds. So it does if the hook can't
+//     be started (anthropics/claude-code#84656).
+//   - From 2.1.295 on (CHANGELOG.md) a hook with "onFailure": "block" blocks then,
+//     and after an exit code that means nothing. Older versions pass over the name.
+//     It stands where the guard blocks, and not with --observe, which never does.
+//   - An event that it does not know made versions before 2.1.101 drop the whole
+//     file, somebody's deny rules included. All that are written are older than
+//     2.1.69, which a guard needs (package guard).
 //
 // Codex (openai/codex codex-rs/hooks/src/engine/discovery.rs,
 // codex-rs/config/src/hook_config.rs, developers.openai.com/codex/hooks):

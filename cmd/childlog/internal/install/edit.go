@@ -21,12 +21,20 @@ type handler struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
 	Timeout int    `json:"timeout"`
+	Failure string `json:"onFailure,omitzero"`
 }
 
+// onFailure and its value tell Claude Code that a hook which can't start, is
+// killed or is late is no leave.
+const onFailure, failureBlocks = "onFailure", "block"
+
 // wanted is the group of an event, and the handler in it.
-func wanted(e event, command string) (g, h jsontext.Value) {
-	v := group{Matcher: e.matcher, Hooks: []handler{{Type: "command", Command: command, Timeout: e.seconds}}}
-	return encode(v), encode(v.Hooks[0])
+func wanted(h *Harness, e event, c Command) (inGroup, alone jsontext.Value) {
+	one := handler{Type: "command", Command: c.line(h), Timeout: e.seconds}
+	if e.closes && !c.Observe {
+		one.Failure = failureBlocks
+	}
+	return encode(group{Matcher: e.matcher, Hooks: []handler{one}}), encode(one)
 }
 
 // encode writes strings and numbers, which can't fail. A path that is not UTF-8 is
@@ -83,13 +91,12 @@ func put(h *Harness, src []byte, c Command, exe string) ([]byte, error) {
 	if blank(src) {
 		src = []byte(empty)
 	}
-	line := c.line(h)
 	for {
 		d, all, err := understand(h, src, exe)
 		if err != nil {
 			return nil, err
 		}
-		next, changed := d.renew(h, all, line, exe)
+		next, changed := d.renew(h, all, c, exe)
 		if !changed {
 			break
 		}
@@ -101,7 +108,7 @@ func put(h *Harness, src []byte, c Command, exe string) ([]byte, error) {
 			return nil, err
 		}
 		if mine, _ := ours(h, all, exe); !has(mine, e.name) {
-			src = d.add(e, line)
+			src = d.add(h, e, c)
 		}
 	}
 	return src, nil
@@ -119,7 +126,7 @@ func has(list []hook, event string) bool {
 // renew brings the first hook of ours that is not as it should be up to date, or
 // takes it out: one for an event that is not ours any more, a second one for the
 // same event, one under somebody's matcher, which would miss calls.
-func (d *document) renew(h *Harness, all []hook, line, exe string) ([]byte, bool) {
+func (d *document) renew(h *Harness, all []hook, c Command, exe string) ([]byte, bool) {
 	mine, _ := ours(h, all, exe)
 	seen := map[string]bool{}
 	for i := range mine {
@@ -129,7 +136,7 @@ func (d *document) renew(h *Harness, all []hook, line, exe string) ([]byte, bool
 			return d.drop(k), true
 		}
 		seen[k.event] = true
-		g, hd := wanted(e, line)
+		g, hd := wanted(h, e, c)
 		switch {
 		case k.alone() && d.same(k.groupValue(), g), !k.alone() && k.matchesAll() && d.same(k.value(), hd):
 		case k.alone():
@@ -152,8 +159,8 @@ func (d *document) drop(k *hook) []byte {
 }
 
 // add puts a group at the end of an event's list.
-func (d *document) add(e event, line string) []byte {
-	g, _ := wanted(e, line)
+func (d *document) add(h *Harness, e event, c Command) []byte {
+	g, _ := wanted(h, e, c)
 	list := func(indent string) string { return d.named(e.name, d.nested("[", d.inline(g), "]", indent)) }
 	hooks := member(d.root.Value.(*hujson.Object), "hooks")
 	if hooks == nil {

@@ -80,6 +80,23 @@ func (f *settings) above() error {
 	}
 }
 
+// readPlain reads a file that is somebody's settings, or was written beside them. What
+// is not a plain file may never end, or never begin. Errors: ErrInvalid and
+// those of package os.
+func readPlain(path string, limit int64) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s: want a file, got a directory or a device", eventlog.ErrInvalid, path)
+	}
+	if st.Size() > limit {
+		return nil, fmt.Errorf("%w: %s: got %d bytes, want at most %d", eventlog.ErrInvalid, path, st.Size(), limit)
+	}
+	return os.ReadFile(path)
+}
+
 // writable refuses a file that a person does not want changed, or that replacing
 // would change in more than its text. Errors: ErrPermission, ErrInvalid.
 func (f *settings) writable() error {

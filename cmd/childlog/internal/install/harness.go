@@ -22,6 +22,7 @@ type Harness struct {
 	endSeconds int
 	rootNames  []string // the only names at the root that it accepts; nil: any
 	bom        bool     // it passes over a byte order mark
+	closes     bool     // it knows onFailure
 }
 
 // event is one hook to register.
@@ -29,6 +30,7 @@ type event struct {
 	name    string
 	matcher string // "" for events that have nothing to match
 	seconds int    // after which the harness gives the hook up, and goes on without it
+	closes  bool   // the harness can be told to block where the hook itself fails
 }
 
 // hookSeconds is longer than the guard allows itself, which blocks in time; a
@@ -46,7 +48,7 @@ const (
 var (
 	ClaudeCode = &Harness{
 		Name: string(guard.ClaudeCode), Title: "Claude Code",
-		homeVar: "CLAUDE_CONFIG_DIR", dir: ".claude", user: "settings.json", project: "settings.local.json", endSeconds: endSecondsClaude, bom: true,
+		homeVar: "CLAUDE_CONFIG_DIR", dir: ".claude", user: "settings.json", project: "settings.local.json", endSeconds: endSecondsClaude, bom: true, closes: true,
 	}
 	Codex = &Harness{
 		Name: string(guard.Codex), Title: "Codex",
@@ -85,7 +87,9 @@ func (h *Harness) Events() []string { return guard.Harness(h.Name).Events() }
 func (h *Harness) events() (out []event) {
 	for _, name := range h.Events() {
 		e := event{name: name, seconds: hookSeconds}
-		switch guard.KindOf(name) {
+		kind := guard.KindOf(name)
+		e.closes = h.closes && (kind == guard.KindCall || kind == guard.KindPermission || kind == guard.KindPrompt)
+		switch kind {
 		case guard.KindCall, guard.KindPermission, guard.KindResult, guard.KindFailure:
 			e.matcher = "*"
 		case guard.KindEnd:

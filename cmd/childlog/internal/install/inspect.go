@@ -27,6 +27,7 @@ type Hook struct {
 	Seconds    int      // its timeout; 0: the harness's own
 	MatchesAll bool     // no matcher keeps calls from it
 	Added      []string // names in it that install does not write, such as async or if
+	FailsOpen  bool     // the harness could be told to block where the hook itself fails, and is not
 
 	group, handler int
 }
@@ -64,6 +65,8 @@ func inspect(h *Harness, path, exe string) State {
 	for i := range mine {
 		k := &mine[i]
 		one := Hook{Event: k.event, Line: k.line, Command: commands[i], MatchesAll: k.matchesAll(), group: k.group, handler: k.handler}
+		e, _ := h.event(k.event)
+		one.FailsOpen = e.closes && !one.Command.Observe
 		for _, m := range k.value().Value.(*hujson.Object).Members {
 			switch name := nameOf(&m); name {
 			case "type", "command":
@@ -71,6 +74,12 @@ func inspect(h *Harness, path, exe string) State {
 				if l, ok := m.Value.Value.(hujson.Literal); ok {
 					one.Seconds = int(l.Float())
 				}
+			case onFailure:
+				if one.FailsOpen && literal(&m.Value) == failureBlocks {
+					one.FailsOpen = false
+					continue
+				}
+				fallthrough
 			default:
 				one.Added = append(one.Added, name)
 			}

@@ -101,7 +101,7 @@ func escapeGlob(path string) string {
 
 // jsonSwitch reads one name at the root of a JSON file that may not be there.
 func jsonSwitch(path, name string) (set, on bool, err error) {
-	b, err := os.ReadFile(path)
+	b, err := readPlain(path, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}
@@ -126,13 +126,17 @@ func unreadable(path string, err error) error {
 	return fmt.Errorf("%w: %s: can't tell whether it turns hooks off: %w", eventlog.ErrInvalid, path, err)
 }
 
+// maxCodex bounds a configuration of Codex, bytes. It keeps what a person trusts
+// there, hook by hook and project by project.
+const maxCodex = 16 << 20
+
 // table is a TOML table. Codex's settings grow with its versions, so only what is
 // asked for is looked at.
 type table map[string]any
 
 // readCodex reads a TOML file of Codex, nil if it is not there. Errors: ErrInvalid.
 func readCodex(path string) (t table, err error) {
-	b, err := os.ReadFile(path)
+	b, err := readPlain(path, maxCodex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

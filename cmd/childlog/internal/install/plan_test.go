@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tailscale/hujson"
+	"golang.org/x/sys/unix"
 
 	"childlog/eventlog"
 )
@@ -286,4 +288,59 @@ func TestPlaces(t *testing.T) {
 	require.Same(t, Codex, h)
 	_, err = ByName("aider")
 	require.ErrorContains(t, err, `want one of claude-code, codex`)
+}
+
+// TestNoPlainFiles: what never begins or never ends in the place of settings,
+// such as a pipe in a project of somebody else's, keeps nobody waiting.
+func TestNoPlainFiles(t *testing.T) {
+	for _, h := range Harnesses() {
+		for _, name := range []string{"settings.json", "config.toml", "home/settings.json.childlog-undo", "home/hooks.json.childlog-undo"} {
+			r := request(h, t.TempDir())
+			r.Env.Dir = t.TempDir()
+			path := filepath.Join(r.Env.Dir, h.dir, name)
+			if rest, ok := strings.CutPrefix(name, "home/"); ok {
+				home, err := h.Home(r.Env)
+				require.NoError(t, err)
+				path = filepath.Join(home, rest)
+			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			require.NoError(t, unix.Mkfifo(path, 0o600))
+			_, err := Install(r)
+			mine := strings.HasPrefix(name, "home/"+h.user) || h == Codex && name == "config.toml"
+			if mine {
+				require.ErrorIs(t, err, eventlog.ErrInvalid, "%s %s", h.Name, name)
+			} else {
+				require.NoError(t, err, "%s %s", h.Name, name)
+			}
+			_, err = Inspect(h, r.Env, r.Command.Exe)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// TestOnFailure: where Claude Code can be told to block if the guard can't start,
+// it is, but for a guard that only watches.
+func TestOnFailure(t *testing.T) {
+	for _, h := range Harnesses() {
+		for _, observe := range []bool{false, true} {
+			out, err := put(h, nil, Command{Exe: "/bin/childlog", Store: "/s", Observe: observe}, "/bin/childlog")
+			require.NoError(t, err)
+			d, err := parse(out)
+			require.NoError(t, err)
+			all, err := d.hooks(true)
+			require.NoError(t, err)
+			var closed []string
+			for _, k := range all {
+				if m := member(k.value().Value.(*hujson.Object), onFailure); m != nil {
+					require.Equal(t, failureBlocks, literal(&m.Value))
+					closed = append(closed, k.event)
+				}
+			}
+			if h == Codex || observe {
+				require.Empty(t, closed)
+			} else {
+				require.Equal(t, []string{"UserPromptSubmit", "PreToolUse", "PermissionRequest"}, closed)
+			}
+		}
+	}
 }

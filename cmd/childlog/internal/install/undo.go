@@ -29,7 +29,7 @@ func (f *settings) undoPath() string { return f.path + undoSuffix }
 // readUndo reads the note, nil if there is none. One that can't be understood is
 // an error: a guess could put the wrong bytes back. Errors: ErrInvalid.
 func (f *settings) readUndo() (*undo, error) {
-	b, err := os.ReadFile(f.undoPath())
+	b, err := readPlain(f.undoPath(), maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func (u *undo) original(f *settings) ([]byte, bool) {
 	if u == nil || u.Backup == "" {
 		return nil, false
 	}
-	b, err := os.ReadFile(u.backupPath(f))
+	b, err := readPlain(u.backupPath(f), maxSettings)
 	return b, err == nil && digest(b) == u.Original
 }
 
