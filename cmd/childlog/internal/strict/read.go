@@ -48,7 +48,7 @@ func (v Value) Unknown(key string, keys []string) error {
 // reading.
 func (v Value) Members(take func(key string, value Value) error) error {
 	odd := v.MaybeSurrogates()
-	dec := jsontext.NewDecoder(bytes.NewReader(v.raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(odd))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(v.raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(odd))
 	if kind := dec.PeekKind(); kind != '{' {
 		if _, err := dec.ReadToken(); err != nil {
 			return v.syntax(dec, err)
@@ -58,17 +58,22 @@ func (v Value) Members(take func(key string, value Value) error) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return v.syntax(dec, err)
 	}
-	seen := map[string]bool{}
+	var seen map[string]bool
+	if odd {
+		seen = map[string]bool{}
+	}
 	for dec.PeekKind() == '"' {
 		name, err := dec.ReadToken()
 		if err != nil {
 			return v.syntax(dec, err)
 		}
 		key := name.String()
-		if odd && seen[key] {
+		if seen[key] {
 			return &Error{Offset: v.at + dec.InputOffset() - int64(len(key)+2), Path: v.path + "/" + key, Reason: "duplicate key"}
 		}
-		seen[key] = true
+		if odd {
+			seen[key] = true
+		}
 		value, err := v.next(dec, key)
 		if err != nil {
 			return err
@@ -104,7 +109,7 @@ func (v Value) List(most int, take func(Value) error) error {
 	if err := v.Want('['); err != nil {
 		return err
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(v.raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(false))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(v.raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(false))
 	if _, err := dec.ReadToken(); err != nil {
 		return v.syntax(dec, err)
 	}

@@ -76,14 +76,17 @@ type Value struct {
 // Document returns the text as a value of which nothing is known yet but that
 // it is UTF-8. Reading it finds out the rest as it goes; see [Value.Members].
 func Document(text []byte) (Value, error) {
-	for i := 0; i < len(text); {
+	if utf8.Valid(text) {
+		return Value{raw: text}, nil
+	}
+	i := 0
+	for {
 		r, n := utf8.DecodeRune(text[i:])
 		if r == utf8.RuneError && n <= 1 {
 			return Value{}, &Error{Offset: int64(i), Reason: fmt.Sprintf("byte 0x%02x is not valid UTF-8", text[i])}
 		}
 		i += n
 	}
-	return Value{raw: text}, nil
 }
 
 // Parse returns the one value that the text holds, checked as a whole. Beyond
@@ -175,7 +178,9 @@ const maxDecoded = 10000
 var surrogate = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u[dD][89a-fA-F]`) })
 
 // MaybeSurrogates reports whether the text may hold a lone surrogate.
-func (v Value) MaybeSurrogates() bool { return surrogate().Match(v.raw) }
+func (v Value) MaybeSurrogates() bool {
+	return bytes.Contains(v.raw, []byte(`\u`)) && surrogate().Match(v.raw)
+}
 
 // nesting is how deep the brackets of a text lie in each other, whether or not
 // they ever close.
