@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"childlog/cmd/childlog/internal/trunk"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
@@ -24,9 +25,14 @@ import (
 // while the service was at it; that error wraps the context's too. A request
 // that was never sent, because nobody is there, is ErrStoreClosed. What only
 // reads is sent again by itself where a kept connection turned out to be gone.
+//
+// On a store's socket the writes of all callers of a client share one connection
+// (trunk.go), and when it is lost each of those that were sent is in doubt. So
+// many callers do best with one client.
 type Client struct {
 	base, target, token string
 	http                *http.Client
+	trunk               *trunkLine      // for what writes; nil: HTTP carries it too
 	ctx                 context.Context // ends with Close
 	stop                context.CancelFunc
 	most                int64 // bytes of an answer
@@ -37,6 +43,7 @@ var _ Harness = (*Client)(nil)
 // Close implements [Harness]. Requests under way are given up.
 func (c *Client) Close() error {
 	c.stop()
+	c.trunk.close()
 	c.http.CloseIdleConnections()
 	return nil
 }
@@ -192,7 +199,7 @@ func call[Q Request, A any](ctx context.Context, c *Client, o Operation[Q, A], q
 	if len(body) > MaxRequest {
 		return none, &eventlog.TooLargeError{What: "request in bytes", Limit: MaxRequest, Size: uint64(len(body))}
 	}
-	x := exchange{c: c, path: o.Path(), writes: o.Writes && q.Level() != Reads}
+	x := exchange{c: c, name: o.Name, path: o.Path(), writes: o.Writes && q.Level() != Reads}
 	text, err := x.do(ctx, body)
 	if err != nil {
 		return none, err
@@ -206,6 +213,7 @@ func call[Q Request, A any](ctx context.Context, c *Client, o Operation[Q, A], q
 // exchange is one request and its answer.
 type exchange struct {
 	c      *Client
+	name   string
 	path   string
 	writes bool
 	sent   atomic.Bool // something of it may have reached the service
@@ -215,6 +223,11 @@ type exchange struct {
 func (x *exchange) do(ctx context.Context, body []byte) ([]byte, error) {
 	if err := x.c.ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%w: the client was closed", eventlog.ErrStoreClosed)
+	}
+	if x.writes && len(body) <= trunk.MaxRequest {
+		if r, err := x.c.trunk.do(ctx, x, body); !errors.Is(err, errNoTrunk) {
+			return x.settled(r, err)
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -241,7 +254,21 @@ func (x *exchange) do(ctx context.Context, body []byte) ([]byte, error) {
 	if resp.StatusCode == http.StatusOK {
 		return text, nil
 	}
-	return nil, x.refused(resp, text)
+	return nil, x.refused(resp.StatusCode, text)
+}
+
+// settled makes of a reply over a trunk what do returns.
+func (x *exchange) settled(r reply, err error) ([]byte, error) {
+	re := (*RemoteError)(nil)
+	switch {
+	case errors.As(err, &re): // there is no room for a connection
+		return nil, re
+	case err != nil:
+		return nil, x.lost(err)
+	case r.status != http.StatusOK:
+		return nil, x.refused(r.status, r.text)
+	}
+	return r.text, nil
 }
 
 // sign says who asks.
@@ -280,9 +307,9 @@ func (x *exchange) lost(err error) error {
 
 // refused reads the error of an answer. What is none of the service's, such as a
 // proxy's, leaves a write in doubt.
-func (x *exchange) refused(resp *http.Response, text []byte) error {
-	re, ok := remoteError(resp.StatusCode, text)
-	if x.writes && (!ok && resp.StatusCode >= 500 || re.Code == codeInterrupted) {
+func (x *exchange) refused(status int, text []byte) error {
+	re, ok := remoteError(status, text)
+	if x.writes && (!ok && status >= 500 || re.Code == codeInterrupted) {
 		return fmt.Errorf("%w: %s was sent: %w", eventlog.ErrOutcomeUnknown, x.path, re)
 	}
 	return re

@@ -78,6 +78,7 @@ func Dial(ctx context.Context, target string, o Options) (*Client, error) {
 		}
 		c.base, c.target = "http://childlog", "unix:"+abs
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialStore(ctx, abs) }
+		c.trunk = &trunkLine{dir: abs, most: &c.most, change: make(chan struct{}, 1)}
 	} else if err := c.remote(target, &o); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -49,25 +50,14 @@ func Dial(ctx context.Context, dir string) (*Call, error) {
 	return &Call{l}, nil
 }
 
-// upgrade leaves HTTP. The request is written by hand, because a transport of
-// net/http would keep the connection and read what comes with it.
+// upgrade leaves HTTP for frames.
 func upgrade(ctx context.Context, conn *net.UnixConn) (*link, error) {
-	deadline, _ := ctx.Deadline()
-	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
-	_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: childlog\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", Path, Protocol)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoHolder, err) // it was going
-	}
 	l := newLink(conn, nil)
-	answer, err := http.ReadResponse(l.in, nil)
+	answer, err := Upgrade(ctx, conn, l.in, Path, Protocol)
 	switch {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, ctx.Err()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return nil, fmt.Errorf("%w: %w", ErrNoHolder, err)
 	case err != nil:
 		return nil, &RefusedError{Code: "locked", Message: "the process that holds the store does not answer: " + err.Error(), Hint: "end it, and start it again"}
@@ -76,7 +66,32 @@ func upgrade(ctx context.Context, conn *net.UnixConn) (*link, error) {
 	if answer.StatusCode != http.StatusSwitchingProtocols {
 		return nil, refused(answer)
 	}
-	return l, conn.SetDeadline(time.Time{})
+	return l, nil
+}
+
+// Upgrade asks the holder at the other end of conn, which in reads, for another
+// protocol than HTTP, and returns the answer: conn speaks it if the status is
+// 101. The request is written by hand, because a transport of net/http would
+// keep the connection and read what comes with it.
+func Upgrade(ctx context.Context, conn net.Conn, in *bufio.Reader, path, protocol string) (*http.Response, error) {
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: childlog\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n\r\n", path, protocol)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	answer, err := http.ReadResponse(in, nil)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		return answer, err // whose body the deadline bounds
+	}
+	return answer, conn.SetDeadline(time.Time{})
 }
 
 // refused reads the answer of a holder that takes no command.

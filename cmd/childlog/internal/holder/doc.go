@@ -2,7 +2,8 @@
 // same user, on the Unix socket SOCK in the store's directory.
 //
 // The socket speaks HTTP: the service's API, and beside it the upgrade with
-// which commands are handed over as a whole (package forward). Who may connect
+// which commands are handed over as a whole (package forward), and the one for
+// many requests of the API at a time (package trunk). Who may connect
 // is decided by the kernel twice: the socket has mode 0600, and the user id of
 // the process at the other end must be this one's.
 //

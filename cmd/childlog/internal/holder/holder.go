@@ -12,12 +12,14 @@ import (
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/forward"
+	"childlog/cmd/childlog/internal/trunk"
 )
 
 // Options say what a holder serves. Zero fields are the defaults.
 type Options struct {
 	Run     forward.Runner // runs commands; required
 	Handler http.Handler   // the API; nil: commands only
+	Trunk   Upgraded       // answers who asks for the API as a trunk (package trunk); nil: nobody does
 	Log     *slog.Logger   // never gets a content; nil: nothing is logged
 	Ready   func()         // called once the socket can be reached; may be nil
 
@@ -29,6 +31,12 @@ type Options struct {
 	Grace       time.Duration // for what is at work when Serve stops; 10 s
 	Forward     forward.ServeOptions
 }
+
+// Upgraded serves a connection that left HTTP, of which ready was read already,
+// until its other side ends it, ctx does, or stopping is closed and what is at
+// work has ended. The connection is closed after. Errors are about the other
+// side, for a log.
+type Upgraded func(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, ready []byte) error
 
 const (
 	connections = 1024
@@ -60,7 +68,12 @@ func Serve(ctx context.Context, held *access.Held, o Options) error {
 	defer end(nil)
 	h := &holder{o: o, work: work, stopping: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc(forward.Path, h.command)
+	mux.HandleFunc(forward.Path, h.upgrade(forward.Protocol, func(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, ready []byte) error {
+		return forward.Serve(ctx, stopping, conn, ready, o.Run, o.Forward)
+	}))
+	if o.Trunk != nil {
+		mux.HandleFunc(trunk.Path, h.upgrade(trunk.Protocol, o.Trunk))
+	}
 	if o.Handler != nil {
 		mux.Handle("/", o.Handler)
 	}
@@ -93,7 +106,7 @@ func (h *holder) drain(server *http.Server, end context.CancelCauseFunc) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	h.commands.Wait()
+	h.upgraded.Wait()
 	return err
 }
 
@@ -102,11 +115,11 @@ type holder struct {
 	o        Options
 	work     context.Context // of what is at work
 	stopping chan struct{}
-	mu       sync.Mutex // of beginning a command and of stopping
-	commands sync.WaitGroup
+	mu       sync.Mutex // of beginning and of stopping
+	upgraded sync.WaitGroup
 }
 
-// begin counts a command, unless the holder stops.
+// begin counts an upgraded connection, unless the holder stops.
 func (h *holder) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,48 +128,50 @@ func (h *holder) begin() bool {
 		return false
 	default:
 	}
-	h.commands.Add(1)
+	h.upgraded.Add(1)
 	return true
 }
 
-// command takes a connection for a command.
-func (h *holder) command(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || r.Header.Get("Upgrade") != forward.Protocol {
-		w.Header().Set("Upgrade", forward.Protocol)
-		w.Header().Set("Connection", "Upgrade")
-		refuse(w, http.StatusUpgradeRequired, "locked", "the process that holds the store speaks "+forward.Protocol+", not "+quoted(r.Header.Get("Upgrade")))
-		return
-	}
-	if !h.begin() {
-		refuse(w, http.StatusServiceUnavailable, "store_closed", "the process that holds the store is about to end")
-		return
-	}
-	defer h.commands.Done()
-	conn, rw, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		h.o.Log.Warn("no upgrade", "reason", err.Error())
-		return
-	}
-	defer conn.Close()
-	mine, ok := conn.(*counted)
-	if !ok {
-		h.o.Log.Error("no upgrade", "reason", "the connection is not of a socket")
-		return
-	}
-	ready, err := io.ReadAll(io.LimitReader(rw.Reader, int64(rw.Reader.Buffered())))
-	if err == nil {
-		err = conn.SetDeadline(time.Now().Add(headerTime))
-	}
-	if err == nil {
-		_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+forward.Protocol+"\r\n\r\n")
-	}
-	if err == nil {
-		err = conn.SetDeadline(time.Time{})
-	}
-	if err == nil {
-		err = forward.Serve(h.work, h.stopping, mine.UnixConn, ready, h.o.Run, h.o.Forward)
-	}
-	if err != nil {
-		h.o.Log.Info("a command lost its caller", "reason", err.Error())
+// upgrade takes connections that leave HTTP for another protocol.
+func (h *holder) upgrade(protocol string, serve Upgraded) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || r.Header.Get("Upgrade") != protocol {
+			w.Header().Set("Upgrade", protocol)
+			w.Header().Set("Connection", "Upgrade")
+			refuse(w, http.StatusUpgradeRequired, "locked", "the process that holds the store speaks "+protocol+", not "+quoted(r.Header.Get("Upgrade")))
+			return
+		}
+		if !h.begin() {
+			refuse(w, http.StatusServiceUnavailable, "store_closed", "the process that holds the store is about to end")
+			return
+		}
+		defer h.upgraded.Done()
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			h.o.Log.Warn("no upgrade", "reason", err.Error())
+			return
+		}
+		defer conn.Close()
+		mine, ok := conn.(*counted)
+		if !ok {
+			h.o.Log.Error("no upgrade", "reason", "the connection is not of a socket")
+			return
+		}
+		ready, err := io.ReadAll(io.LimitReader(rw.Reader, int64(rw.Reader.Buffered())))
+		if err == nil {
+			err = conn.SetDeadline(time.Now().Add(headerTime))
+		}
+		if err == nil {
+			_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocol+"\r\n\r\n")
+		}
+		if err == nil {
+			err = conn.SetDeadline(time.Time{})
+		}
+		if err == nil {
+			err = serve(h.work, h.stopping, mine.UnixConn, ready)
+		}
+		if err != nil {
+			h.o.Log.Info("an upgraded connection was lost", "protocol", protocol, "reason", err.Error())
+		}
 	}
 }

@@ -40,6 +40,8 @@
 //     and logs would keep it. So no path has a parameter, and a path is compared
 //     byte by byte.
 //   - HTTP/1.1 only: HTTP/2 would put many requests on one counted connection.
+//     Peers of the socket may do that, a bounded number at a time (trunk.go): it
+//     is what half the rate of an embedded store takes on two cores.
 //   - A good token is let in however many bad ones came from its address.
 //   - The document is made beforehand and the metrics are written by hand, since
 //     what makes either costs every other command, a hook among them, its start.

@@ -71,16 +71,31 @@ func expired(err error, ctx context.Context, begun, writes bool) error {
 	return &refusal{status: http.StatusGatewayTimeout, code: "timeout", message: "the operation took longer than it may", hint: "ask for less at a time"}
 }
 
+// stopping is told to who comes while the service ends.
+func stopping() error {
+	return refuse(http.StatusServiceUnavailable, "store_closed", "store closed: the service is stopping", "repeat the request with the same ids or key once it is back")
+}
+
 // errBusy is told while something needs the store alone, such as a compaction.
 var errBusy = fmt.Errorf("%w: the store is being worked on by something that needs it alone; nothing was done", eventlog.ErrLocked)
 
-// fail answers with an error.
-func (s *Service) fail(w *record, err error) {
+// failure notes an error, and returns what is answered to it.
+func (w *record) failure(err error) (status int, text []byte, again time.Duration) {
 	status, body, again := answerTo(err)
 	w.code = body.Error.Code
 	if status == http.StatusInternalServerError {
 		w.cause = err
 	}
+	text, encodeErr := harness.Encode(body)
+	if encodeErr != nil { // of strings and numbers
+		text = []byte(`{"error":{"code":"internal","message":"internal error","hint":""}}`)
+	}
+	return status, text, again
+}
+
+// fail answers with an error.
+func (s *Service) fail(w *record, err error) {
+	status, b, again := w.failure(err)
 	if w.wrote {
 		return // a stream has begun; its end is all that can be told
 	}
@@ -93,10 +108,6 @@ func (s *Service) fail(w *record, err error) {
 	}
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="childlog"`)
-	}
-	b, encodeErr := harness.Encode(body)
-	if encodeErr != nil { // of strings and numbers
-		b = []byte(`{"error":{"code":"internal","message":"internal error","hint":""}}`)
 	}
 	w.send(status, "application/json", append(b, '\n'))
 }

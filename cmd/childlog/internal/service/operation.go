@@ -22,22 +22,15 @@ import (
 // at most limit bytes of JSON.
 func operation[Q harness.Request, A any](op harness.Operation[Q, A], limit int64) route {
 	told := about{op.Name, op.Short, op.Do, reflect.TypeFor[Q](), reflect.TypeFor[A]()}
-	return route{path: op.Path(), method: http.MethodPost, limit: limit, about: told, serve: func(s *Service, w *record, r *http.Request, c caller) error {
-		body, done, err := s.body(w, r, limit)
-		if err != nil {
-			return err
-		}
-		defer done()
+	run := func(s *Service, ctx context.Context, c caller, body []byte) ([]byte, error) {
 		q, err := harness.Decode[Q](body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if need := q.Level(); !may(c.role, need) {
 			s.metrics.refuse("role")
-			return wrongRole("the request needs the role %s, the token's is %s", need, c.role)
+			return nil, wrongRole("the request needs the role %s, the token's is %s", need, c.role)
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
-		defer cancel()
 		var answer A
 		begun := false
 		err = s.with(ctx, func(_ *eventlog.Store, h harness.Harness) (err error) {
@@ -46,17 +39,28 @@ func operation[Q harness.Request, A any](op harness.Operation[Q, A], limit int64
 			return err
 		})
 		if err != nil {
-			return expired(err, ctx, begun, op.Writes)
+			return nil, expired(err, ctx, begun, op.Writes)
 		}
 		s.judged(answer)
-		b, err := harness.Encode(answer)
+		return harness.Encode(answer)
+	}
+	serve := func(s *Service, w *record, r *http.Request, c caller) error {
+		body, done, err := s.body(w, r, limit)
 		if err != nil {
 			return err
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.WriteTime)) // as above
+		defer done()
+		ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
+		defer cancel()
+		b, err := run(s, ctx, c, body)
+		if err != nil {
+			return err
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.WriteTime)) // a test's recorder has none
 		w.send(http.StatusOK, "application/json", append(b, '\n'))
 		return nil
-	}}
+	}
+	return route{path: op.Path(), method: http.MethodPost, limit: limit, about: told, serve: serve, run: run}
 }
 
 // judged counts the calls that were not allowed. They are answers: the status

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,24 +73,30 @@ func (s *Service) finish(w *record, r *http.Request) {
 		if p == http.ErrAbortHandler {
 			panic(p)
 		}
-		s.metrics.panicked()
-		s.log.Error("panic", "route", w.route, "stack", string(debug.Stack()))
-		w.cause = nil
+		err := s.panicked(w)
 		if w.wrote {
 			w.code = "internal"
-			s.note(w, r)
+			s.note(r.Context(), w)
 			panic(http.ErrAbortHandler) // closes the connection: half an answer is never taken for a whole one
 		}
 		w.Header().Set("Connection", "close")
-		s.fail(w, refuse(http.StatusInternalServerError, internalError.Error.Code, internalError.Error.Message, internalError.Error.Hint))
+		s.fail(w, err)
 	}
-	s.note(w, r)
+	s.note(r.Context(), w)
 }
 
-func (s *Service) note(w *record, r *http.Request) {
+// panicked notes that an answer panicked, and returns what is told of it.
+func (s *Service) panicked(w *record) error {
+	s.metrics.panicked()
+	w.cause = nil
+	s.log.Error("panic", "route", w.route, "stack", string(debug.Stack()))
+	return refuse(http.StatusInternalServerError, internalError.Error.Code, internalError.Error.Message, internalError.Error.Hint)
+}
+
+func (s *Service) note(ctx context.Context, w *record) {
 	took := s.now().Sub(w.begun)
 	status := w.status
-	if !w.wrote || r.Context().Err() != nil && w.code == "interrupted" {
+	if !w.wrote || ctx.Err() != nil && w.code == "interrupted" {
 		status = statusGone
 	}
 	route := w.route
@@ -100,6 +107,9 @@ func (s *Service) note(w *record, r *http.Request) {
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable {
 		level = slog.LevelError
+	}
+	if !s.log.Enabled(ctx, level) {
+		return
 	}
 	attrs := []slog.Attr{slog.String("method", method(w.method)), slog.String("route", route), slog.Int("status", status),
 		slog.Duration("took", took.Round(time.Microsecond)), slog.String("peer", w.peer), slog.Int64("in", w.in), slog.Int64("out", w.out)}
@@ -112,7 +122,7 @@ func (s *Service) note(w *record, r *http.Request) {
 	if w.cause != nil {
 		attrs = append(attrs, slog.String("error", traced(w.cause)))
 	}
-	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+	s.log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // traced is what the log tells of an error that is the service's or the store's

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 
@@ -16,6 +17,11 @@ type route struct {
 	limit  int64
 	about  about
 	serve  func(s *Service, w *record, r *http.Request, c caller) error
+
+	// run does what an operation is asked for by the JSON of a request, and
+	// returns the JSON of the answer. The context bounds its time. nil: the route is
+	// no operation's.
+	run func(s *Service, ctx context.Context, c caller, body []byte) ([]byte, error)
 }
 
 // about is what the document tells of an operation.

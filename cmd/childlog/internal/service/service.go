@@ -202,7 +202,7 @@ func (s *Service) admit(w *record, r *http.Request) error {
 	}
 	if s.stopped() {
 		w.Header().Set("Connection", "close")
-		return &refusal{status: http.StatusServiceUnavailable, code: "store_closed", message: "store closed: the service is stopping", hint: "repeat the request with the same ids or key once it is back"}
+		return stopping()
 	}
 	return way.serve(s, w, r, c)
 }

@@ -67,7 +67,7 @@ func Run(ctx context.Context, held *access.Held, o Options) error {
 	var socketErr, tcpErr error
 	both.Go(func() {
 		defer stop()
-		socketErr = holder.Serve(ctx, held, holder.Options{Run: o.Run, Handler: s.Socket(), Log: o.Log, Stopping: s.Stop, Grace: Grace, Ready: ready})
+		socketErr = holder.Serve(ctx, held, holder.Options{Run: o.Run, Handler: s.Socket(), Trunk: s.Trunk, Log: o.Log, Stopping: s.Stop, Grace: Grace, Ready: ready})
 	})
 	if tcp != nil {
 		both.Go(func() {
