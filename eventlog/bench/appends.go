@@ -85,7 +85,7 @@ func (a *arena) run(o *options, r *row, reach map[string]float64) ([]target, err
 		if want, ok := reach[c.name]; ok {
 			targets = append(targets, atLeast(r.Name+"/"+c.name, x, want))
 		} else {
-			r.note("childlog is %s times %s", figure(x), c.name)
+			r.note("%s is %s times %s", ours.name, figure(x), c.name)
 		}
 	}
 	r.note("us of CPU time an event: %s", strings.Join(cpu, ", "))

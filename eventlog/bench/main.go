@@ -50,6 +50,7 @@ type work struct {
 var works = []work{
 	{[]string{"append-64"}, runAppend64},
 	{[]string{"sign-64"}, runSign64},
+	{[]string{"socket-64"}, runSocket64},
 	{[]string{"append-512"}, runAppend512},
 	{[]string{"append-1"}, runAppend1},
 	{[]string{"inflight-64"}, runInflight},
