@@ -10,8 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/go-json-experiment/json"
-
+	"childlog/cmd/childlog/internal/guard"
 	"childlog/cmd/childlog/internal/term"
 )
 
@@ -28,11 +27,14 @@ func (d *demo) guarded(ctx context.Context) (err error) {
 		return fmt.Sprintf(`{"session_id":"s-1","cwd":%q,"hook_event_name":%s}`, d.work, rest)
 	}
 	answered := false
-	for _, hook := range []struct{ file, rest, want string }{
-		{"begin.json", `"SessionStart","source":"startup"`, ""},
-		{"write-notes.json", `"PreToolUse","tool_use_id":"t1","tool_name":"Write","tool_input":{"file_path":"notes.md","content":""}`, ""},
-		{"write-hosts.json", `"PreToolUse","tool_use_id":"t2","tool_name":"Write","tool_input":{"file_path":"/etc/hosts","content":""}`, "deny"},
-		{"agent-explore-bash.json", `"PreToolUse","tool_use_id":"t3","agent_id":"a1","agent_type":"Explore","tool_name":"Bash","tool_input":{"command":"rm -r build"}`, "deny"},
+	for _, hook := range []struct {
+		file, rest string
+		denied     bool
+	}{
+		{"begin.json", `"SessionStart","source":"startup"`, false},
+		{"write-notes.json", `"PreToolUse","tool_use_id":"t1","tool_name":"Write","tool_input":{"file_path":"notes.md","content":""}`, false},
+		{"write-hosts.json", `"PreToolUse","tool_use_id":"t2","tool_name":"Write","tool_input":{"file_path":"/etc/hosts","content":""}`, true},
+		{"agent-explore-bash.json", `"PreToolUse","tool_use_id":"t3","agent_id":"a1","agent_type":"Explore","tool_name":"Bash","tool_input":{"command":"rm -r build"}`, true},
 	} {
 		if answered {
 			d.out.Println()
@@ -42,31 +44,23 @@ func (d *demo) guarded(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		cmd.Stdin = strings.NewReader(event(hook.rest))
+		var said strings.Builder
+		cmd.Stdin, cmd.Stderr = strings.NewReader(event(hook.rest)), &said
 		out, err := cmd.Output()
+		if denied := (*exec.ExitError)(nil); errors.As(err, &denied) && denied.ExitCode() == guard.ExitBlocked {
+			err = nil
+		}
 		if err != nil {
-			return fmt.Errorf("demo: a hook: %w", err)
+			return fmt.Errorf("demo: a hook: %w: %s", err, said.String())
 		}
-		var answer hookAnswer
-		if answered = len(out) > 0; answered {
-			if err := json.Unmarshal(out, &answer); err != nil {
-				return fmt.Errorf("demo: a hook answered %.80q: %w", out, err)
-			}
-			d.out.Fold(3, term.Cat(term.Bad(answer.Hook.Decision, "  "), term.Plain(answer.Hook.Reason)))
+		if answered = cmd.ProcessState.ExitCode() != guard.ExitAnswered; answered {
+			d.out.Fold(3, term.Cat(term.Bad("exit 2  "), term.Plain(strings.TrimSpace(said.String()))))
 		}
-		if answer.Hook.Decision != hook.want {
-			return fmt.Errorf("demo: a hook: want the answer %q, got %q", hook.want, out)
+		if answered != hook.denied || len(out) > 0 {
+			return fmt.Errorf("demo: a hook: want denied %t, got %q and %q", hook.denied, said.String(), out)
 		}
 	}
 	return nil
-}
-
-// hookAnswer is what a harness reads of a guard's answer.
-type hookAnswer struct {
-	Hook struct {
-		Decision string `json:"permissionDecision"`
-		Reason   string `json:"permissionDecisionReason"`
-	} `json:"hookSpecificOutput"`
 }
 
 // serve starts a process that holds the store, and returns once it answers. end

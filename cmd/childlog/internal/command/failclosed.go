@@ -58,6 +58,25 @@ func failClosed(args []string, stderr io.Writer, run func() int) (code int) {
 // guardGrace is what a guard gets to say itself that it is late.
 const guardGrace = 500 * time.Millisecond
 
+// takeAll reads what is left of a guard's input, for at most limit. A guard that
+// ends before, since its command line is wrong or its input too long, breaks the
+// pipe of a harness that still writes, and Codex goes on with the call then
+// (codex-rs/hooks/src/engine/command_runner.rs). Nothing is read of a terminal.
+func takeAll(in *os.File, limit time.Duration) {
+	if st, err := in.Stat(); err != nil || st.Mode()&os.ModeCharDevice != 0 {
+		return
+	}
+	done := make(chan struct{})
+	go func() { // it ends with the input, or with the process
+		defer close(done)
+		_, _ = io.Copy(io.Discard, in)
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
+}
+
 // runsGuard reports whether a command line means to run a guard, also one that
 // is wrong: then the harness must be told no. A flag that nobody knows may have
 // a value, so behind one the word counts wherever it stands.

@@ -74,6 +74,24 @@ func TestGuardWithoutAnOutput(t *testing.T) {
 	}
 }
 
+// TestTakeAll: a harness that still writes is not cut off, and one that never
+// ends is not waited for.
+func TestTakeAll(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	defer w.Close()
+	takeAll(r, time.Millisecond)
+	wrote := make(chan error)
+	go func() {
+		_, err := w.Write(make([]byte, 1<<20)) // more than a pipe holds
+		w.Close()
+		wrote <- err
+	}()
+	takeAll(r, time.Minute)
+	require.NoError(t, <-wrote)
+}
+
 // TestRunsGuard: a command line that means a guard is known as one, also if it is
 // wrong; others are left alone.
 func TestRunsGuard(t *testing.T) {

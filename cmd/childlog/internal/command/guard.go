@@ -113,9 +113,10 @@ grants whatever is asked for.`, guardNames[h], h.System())),
 	return cmd
 }
 
-// guardTimeout is well below what the harnesses wait: Claude Code 60 s and more
-// (30 s for a prompt, 1.5 s for the end of a session), Codex 600 s. Past their
-// time they go on as if nobody had objected.
+// guardTimeout is well below what the harnesses wait by themselves: both 600 s
+// (Claude Code before 2.1.3: 60 s; 30 s for a prompt, 1.5 s for the end of a
+// session), and install asks for 30. Past their time they go on as if nobody had
+// objected.
 const guardTimeout = 5 * time.Second
 
 // guardRun is one run of a guard.

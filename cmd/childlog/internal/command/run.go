@@ -49,7 +49,11 @@ func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends what does not listen
-	return failClosed(os.Args[1:], os.Stderr, func() int { return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) })
+	code := failClosed(os.Args[1:], os.Stderr, func() int { return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) })
+	if runsGuard(os.Args[1:]) {
+		takeAll(os.Stdin, guardDeadline(os.Args[1:]))
+	}
+	return code
 }
 
 // Env is what a run of a command has of whoever asked for it, and the store that

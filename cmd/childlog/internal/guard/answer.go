@@ -2,6 +2,7 @@ package guard
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,7 +18,7 @@ const (
 type Answer struct {
 	Stdout []byte // one JSON object and a newline, or nothing
 	Stderr string // for people or for the model, by the harness and the event; "" or text without a newline at its end
-	Told   string // the reason, where Stdout says no or asks: for who can't write it
+	Told   string // the reason, where Stdout asks a person: for who can't write it
 	Exit   int
 }
 
@@ -49,16 +50,10 @@ type output struct {
 }
 
 type specific struct {
-	Event    string    `json:"hookEventName"`
-	Decision string    `json:"permissionDecision,omitzero"`
-	Reason   string    `json:"permissionDecisionReason,omitzero"`
-	Context  string    `json:"additionalContext,omitzero"`
-	Answer   *behavior `json:"decision,omitzero"`
-}
-
-type behavior struct {
-	Behavior string `json:"behavior"`
-	Message  string `json:"message"`
+	Event    string `json:"hookEventName"`
+	Decision string `json:"permissionDecision,omitzero"`
+	Reason   string `json:"permissionDecisionReason,omitzero"`
+	Context  string `json:"additionalContext,omitzero"`
 }
 
 // maxReason bounds what a model is told, in bytes. Codex and Claude Code spill
@@ -66,32 +61,28 @@ type behavior struct {
 const maxReason = 4096
 
 // Answer puts an outcome into the form that the harness reads.
+//
+// A denial is exit 2 with its reason on stderr, and never JSON: both harnesses run
+// a hook in a shell that may read its user's profile, and what that prints comes
+// before the JSON. Then all of it counts as text, and text is leave.
 func (h Harness) Answer(ev *Event, o Outcome) Answer {
 	o.Reason, o.Context, o.Notice = clip(o.Reason), clip(o.Context), clip(o.Notice)
 	if o.Reason == "" { // without one Codex goes on
 		o.Reason = "childlog: no reason is known"
 	}
-	out, told := output{Notice: o.Notice}, ""
-	if o.Verb == Deny || o.Verb == Ask {
-		told = o.Reason
+	if o.Verb == Ask && ev.Kind == KindCall && h != ClaudeCode { // Codex knows no ask, and goes on if it is told one
+		o.Verb, o.Reason = Deny, o.Reason+" Codex can't put it to a person from a hook, so it is denied."
 	}
+	if o.Verb == Deny {
+		return o.blocked()
+	}
+	out, told := output{Notice: o.Notice}, ""
 	switch {
-	case ev.Kind == KindCall && o.Verb != Pass:
-		out.Specific = &specific{Event: ev.Name, Decision: "deny", Reason: o.Reason}
-		switch {
-		case o.Verb == Ask && h == ClaudeCode:
-			out.Specific.Decision = "ask"
-		case o.Verb == Ask: // Codex knows no ask, and goes on if it is told one
-			out.Specific.Reason = clip(o.Reason + " Codex can't put it to a person from a hook, so it is denied.")
-		case o.Verb == Approve && h == ClaudeCode:
-			out.Specific.Decision = "allow"
-		case o.Verb == Approve: // likewise
-			out.Specific = nil
-		}
-	case ev.Kind == KindPermission && o.Verb == Deny:
-		out.Specific = &specific{Event: ev.Name, Answer: &behavior{Behavior: "deny", Message: o.Reason}}
-	case o.Verb == Deny: // an event of which only this is known, that it blocks
-		return Answer{Stderr: o.Reason, Exit: ExitBlocked}
+	case ev.Kind != KindCall || h != ClaudeCode: // to Codex an allow is a failed hook
+	case o.Verb == Ask:
+		out.Specific, told = &specific{Event: ev.Name, Decision: "ask", Reason: o.Reason}, o.Reason
+	case o.Verb == Approve:
+		out.Specific = &specific{Event: ev.Name, Decision: "allow", Reason: o.Reason}
 	}
 	if o.Context != "" && ev.hears() {
 		if out.Specific == nil {
@@ -107,6 +98,23 @@ func (h Harness) Answer(ev *Event, o Outcome) Answer {
 		return Answer{Stderr: "childlog guard: " + err.Error(), Exit: ExitBlocked}
 	}
 	return Answer{Stdout: append(b, '\n'), Told: told}
+}
+
+// blocked says no. What else there was to tell comes with the reason, because
+// nothing but stderr is read.
+func (o Outcome) blocked() Answer {
+	text := o.Reason
+	for _, more := range []string{o.Context, o.Notice} {
+		if more != "" {
+			text += "\n\n" + more
+		}
+	}
+	return Answer{Exit: ExitBlocked, Stderr: strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)}
 }
 
 // hears reports whether the model is told additionalContext after this event,

@@ -14,9 +14,8 @@ import (
 
 // outputKeys are the keys that both harnesses know, by the object that has them.
 var outputKeys = map[string][]string{
-	"":                            {"systemMessage", "hookSpecificOutput"},
-	"hookSpecificOutput":          {"hookEventName", "permissionDecision", "permissionDecisionReason", "additionalContext", "decision"},
-	"hookSpecificOutput/decision": {"behavior", "message"},
+	"":                   {"systemMessage", "hookSpecificOutput"},
+	"hookSpecificOutput": {"hookEventName", "permissionDecision", "permissionDecisionReason", "additionalContext"},
 }
 
 // sound holds an answer to what must be true of all: two exit codes, a reason
@@ -29,8 +28,8 @@ func sound(t testing.TB, h Harness, ev *Event, v Verb, a Answer) {
 		require.Empty(t, a.Stdout)
 		return
 	}
+	require.NotEqual(t, Deny, v, "what a profile prints before it must not make a denial leave")
 	if len(a.Stdout) == 0 {
-		require.NotEqual(t, Deny, v, "a denial is said")
 		return
 	}
 	require.Equal(t, 1, strings.Count(string(a.Stdout), "\n"))
@@ -48,7 +47,6 @@ func sound(t testing.TB, h Harness, ev *Event, v Verb, a Answer) {
 	check("", out)
 	specific, _ := out["hookSpecificOutput"].(map[string]any)
 	if specific == nil {
-		require.NotEqual(t, Deny, v, "a denial is said")
 		return
 	}
 	require.Equal(t, ev.Name, specific["hookEventName"])
@@ -58,14 +56,10 @@ func sound(t testing.TB, h Harness, ev *Event, v Verb, a Answer) {
 		require.Equal(t, ClaudeCode, h)
 	}
 	if h == Codex {
-		require.Contains(t, []string{"", "deny"}, decision)
+		require.Empty(t, decision)
 	}
 	if decision != "" {
 		require.NotEmpty(t, strings.TrimSpace(specific["permissionDecisionReason"].(string)))
-	}
-	if v == Deny {
-		answer, _ := specific["decision"].(map[string]any)
-		require.True(t, decision == "deny" || answer["behavior"] == "deny", "%s", a.Stdout)
 	}
 }
 

@@ -39,13 +39,16 @@
 // takes away; it prints an allow only where the root's profile says approve,
 // because in Claude Code that skips the question.
 //
-//	PreToolUse          deny with rule, origin and what would change it; ask
-//	                    (Claude Code; Codex knows none, so deny)
-//	PermissionRequest   of an agent deny: a child never asks and is always rejected;
-//	                    of the session itself nothing
+//	PreToolUse          a denial, with rule, origin and what would change it; ask
+//	                    (Claude Code; Codex knows none, so it is denied)
+//	PermissionRequest   of an agent a denial: a child never asks and is always
+//	                    rejected; of the session itself nothing
 //	SubagentStart       additionalContext: the bounds of the agent
 //	an unknown event    recorded; about a call that was not made yet: exit 2
 //	the others          nothing
+//
+// A denial is exit 2 with the reason on stderr; see [Harness.Answer] for why it is
+// not JSON.
 //
 // A guard that can't do its work blocks where the harness waits for leave to go on
 // (exit 2 with a reason), and tells the person (systemMessage) where it does not:
@@ -53,16 +56,28 @@
 //
 // # Facts about the harnesses
 //
-// Of Claude Code, from its hooks reference (code.claude.com/docs/en/hooks):
+// Of Claude Code, from its hooks reference and hooks guide
+// (code.claude.com/docs/en/hooks and /hooks-guide) and CHANGELOG.md of
+// anthropics/claude-code:
 //
-//   - Exit 0: stdout is read as JSON. Exit 2: stderr is the reason; it blocks
+//   - Exit 0: stdout is read as JSON if it begins with {, else as text, which
+//     decides nothing. What the profile of the shell prints comes before it.
+//   - Exit 2: stderr is the reason and stdout is passed over; it blocks
 //     PreToolUse, PermissionRequest and UserPromptSubmit, keeps an agent from
 //     stopping after Stop and SubagentStop, is shown to the model after PostToolUse
-//     and to the person after SessionStart, SubagentStart and Notification. Every
-//     other code, a signal and a timeout let the event pass.
+//     and to the person after SessionStart, SubagentStart and Notification. With
+//     JSON on stdout beside it, versions before 2.1.90, and some before 2.1.214,
+//     did not block.
+//   - Every other code, a signal, a timeout and a command that can't be started let
+//     the event pass; from 2.1.295 on not where the hook says onFailure: block,
+//     which install writes.
 //   - permissionDecision allow skips the person's question, deny rules and ask
-//     rules apart. stdout of SessionStart and UserPromptSubmit goes to the model.
-//   - Hooks of one event run in parallel, with 60 s to 600 s; SessionEnd has 1.5 s.
+//     rules apart (before 2.1.77 deny rules too). stdout of SessionStart and
+//     UserPromptSubmit goes to the model.
+//   - Hooks of one event run in parallel, with 600 s by default (60 s before 2.1.3),
+//     UserPromptSubmit 30 s, SessionEnd 1.5 s.
+//   - agent_id names the agent of a call from 2.1.69 on. Before, an agent's calls
+//     look like the session's own and are decided as such; doctor tells.
 //   - PermissionRequest names no tool_use_id. SubagentStart comes again when an agent is
 //     resumed, and can't block. WorktreeCreate has to make a worktree: it is never
 //     installed.
@@ -76,6 +91,9 @@
 //     hook, and a failed hook lets the call pass. So do exit 2 without a text on
 //     stderr, any other code, a timeout (600 s by default), permissionDecision ask
 //     and allow, and continue, stopReason or suppressOutput with PreToolUse.
+//   - The command runs in the user's shell as a login shell (command_runner.rs), so
+//     what a profile prints comes before the JSON; then all of it is text and the
+//     call passes. So it does if the hook ends before it has read all of its input.
 //   - After SessionStart and SubagentStart exit 2 is a failed hook that blocks
 //     nothing; after Stop and SubagentStop its text is the next instruction; after
 //     PostToolUse it stands in for the result.
