@@ -274,11 +274,8 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	if read.Facts == nil {
 		return nil
 	}
-	facts, err := read.Facts.JSON()
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(facts, &e.Facts)
+	e.Facts, err = read.Facts.Map()
+	return err
 }
 
 // encode writes a document: as it was read, else its fields.
