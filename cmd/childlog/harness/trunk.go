@@ -38,7 +38,7 @@ var errNoTrunk = errors.New("the service takes one request a connection")
 // line once, since the one before may have been lost just now.
 func (t *trunkLine) do(ctx context.Context, x *exchange, body []byte) (r reply, err error) {
 	for again := false; ; again = true {
-		l, err := t.get(ctx)
+		l, err := t.get(ctx, x.c.ctx)
 		if err != nil {
 			return r, err
 		}
@@ -50,9 +50,10 @@ func (t *trunkLine) do(ctx context.Context, x *exchange, body []byte) (r reply, 
 	}
 }
 
-// get returns the line. Nothing was sent if it fails. Errors: errNoTrunk; the
-// answer of a service that takes no connection; those of the network and of ctx.
-func (t *trunkLine) get(ctx context.Context) (*line, error) {
+// get returns the line, unless ctx or open ends first. Nothing was sent if it
+// fails. Errors: errNoTrunk; the answer of a service that takes no connection;
+// those of the network and of ctx.
+func (t *trunkLine) get(ctx, open context.Context) (*line, error) {
 	if t == nil || t.none.Load() {
 		return nil, errNoTrunk
 	}
@@ -71,19 +72,25 @@ func (t *trunkLine) get(ctx context.Context) (*line, error) {
 	case l.usable():
 		return l, nil
 	}
-	l, err := t.connect(ctx)
-	if err != nil {
-		t.none.Store(errors.Is(err, errNoTrunk))
-		return nil, err
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	defer context.AfterFunc(open, cancel)()
+	l, err := t.connect(dialing)
+	switch {
+	case err == nil:
+		t.now.Swap(l).close()
+		return l, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case dialing.Err() != nil: // the caller's time is not over
+		return nil, fmt.Errorf("no connection within %v", dialTimeout)
 	}
-	t.now.Swap(l).close()
-	return l, nil
+	t.none.Store(errors.Is(err, errNoTrunk))
+	return nil, err
 }
 
 // connect makes a line.
 func (t *trunkLine) connect(ctx context.Context) (*line, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
 	conn, err := forward.Connect(ctx, t.dir)
 	if err != nil {
 		return nil, err

@@ -225,6 +225,53 @@ func TestTrunkManyClients(t *testing.T) {
 	require.Equal(t, begin+clients*callers*each, headOf(t, h))
 }
 
+// TestNoTrunk: a holder that has no room or is about to end says so, nothing was
+// sent to one that does not answer, and one of another version gets HTTP.
+func TestNoTrunk(t *testing.T) {
+	const locked = `{"error":{"code":"locked","message":"no room","hint":""}}`
+	var answer atomic.Value
+	dir := t.TempDir()
+	path, done, err := forward.Short(dir, harness.Socket)
+	require.NoError(t, err)
+	l, err := net.Listen("unix", path)
+	done()
+	require.NoError(t, err)
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == trunk.Path {
+			answer.Load().(http.HandlerFunc)(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"session":"s","seq":2}`)
+	})}
+	go func() { _ = srv.Serve(l) }() // until Close
+	defer srv.Close()
+	c := dialed(t, dir)
+	answer.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, locked)
+	}))
+	err = anAppend(c, ctx)
+	require.ErrorIs(t, err, eventlog.ErrLocked)
+	require.NotErrorIs(t, err, eventlog.ErrOutcomeUnknown)
+	asked := make(chan struct{}, 1)
+	answer.Store(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	short, cancel := context.WithCancel(ctx)
+	go func() {
+		<-asked
+		cancel()
+	}()
+	err = anAppend(c, short)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, eventlog.ErrOutcomeUnknown)
+	answer.Store(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hangUp(w) }))
+	require.ErrorIs(t, anAppend(c, ctx), eventlog.ErrStoreClosed)
+	answer.Store(http.HandlerFunc(http.NotFound))
+	require.NoError(t, anAppend(c, ctx))
+}
+
 func headOf(t *testing.T, h harness.Harness) uint64 {
 	t.Helper()
 	shown, err := h.Show(ctx, harness.SessionRequest{Session: rootID})
