@@ -114,3 +114,16 @@ func guardDeadline(args []string) time.Duration {
 	}
 	return guardTimeout
 }
+
+// unread reports whether what is written goes to the null device, as it does
+// where a hook was started with its stdout closed or sent away: a denial would
+// be read as silence, and silence is leave.
+func unread(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	return err != nil || nullErr == nil && os.SameFile(st, null)
+}
