@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -93,7 +94,7 @@ const (
 func (a *app) dial(ctx context.Context) (*forward.Call, error) {
 	for start := time.Now(); ; {
 		call, err := forward.Dial(ctx, a.store)
-		if !errors.Is(err, forward.ErrNoHolder) {
+		if !errors.Is(err, forward.ErrNoHolder) || errors.Is(err, os.ErrPermission) { // another user's will not answer later
 			return call, err
 		}
 		waited := time.Since(start)
