@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -91,4 +92,23 @@ func TestAnotherUsersHolderIsNotWaitedFor(t *testing.T) {
 		require.NoError(t, unix.Close(conn))
 	}
 	require.Equal(t, 1, knocks)
+}
+
+// TestAStoreIsNamedAsItsCallerNamesIt, whoever holds it under what name.
+func TestAStoreIsNamedAsItsCallerNamesIt(t *testing.T) {
+	s := storetest.New(t)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(s.Dir(), link))
+	ctx, stop := context.WithCancel(t.Context())
+	held := access.Hold(s, access.HoldOptions{Command: serveCommand})
+	ready, served := make(chan struct{}), make(chan error, 1)
+	go func() {
+		served <- holder.Serve(ctx, held, holder.Options{Run: Runner(held), Ready: func() { close(ready) }})
+	}()
+	<-ready
+	var out, msg bytes.Buffer
+	require.Equal(t, failure.ExitOK, Run(t.Context(), []string{"--store", link, "stats", "--json"}, strings.NewReader(""), &out, &msg), msg.String())
+	require.Contains(t, out.String(), `"path":"`+link+`"`)
+	stop()
+	require.NoError(t, <-served)
 }

@@ -47,7 +47,7 @@ are claims): the last 31 days with events, older ones together.`),
 				if err != nil {
 					return err
 				}
-				v.Stats = wire.StatsOf(s.Identity(), s.Dir(), st)
+				v.Stats = wire.StatsOf(s.Identity(), access.Abs(a.place()), st)
 				if rows, err = s.Largest(ctx, ops.LargestShown); err != nil || !deep {
 					return err
 				}
