@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -115,6 +116,19 @@ func TestSocket(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, forward.Socket))
 	_, _, err = h.call(t)
 	require.ErrorIs(t, err, forward.ErrNoHolder)
+}
+
+// TestTheSocketsPlaceIsADirectory: it is not removed with what is in it, and the
+// error says what is wrong.
+func TestTheSocketsPlaceIsADirectory(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, forward.Socket), 0o700))
+	_, err := listen(dir, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, eventlog.ErrExists)
+	require.ErrorContains(t, err, filepath.Join(dir, forward.Socket)+" is a directory")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
 }
 
 // TestOtherUsers are hung up on, even if the modes let them in.

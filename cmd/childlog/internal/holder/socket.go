@@ -2,6 +2,7 @@ package holder
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"childlog/cmd/childlog/internal/forward"
+	"childlog/eventlog"
 )
 
 // makingPrefix begins the name of the directory in which a socket is made.
@@ -51,6 +53,9 @@ func listen(dir string, log *slog.Logger) (*socket, error) {
 	}
 	if err == nil {
 		err = os.Rename(made, s.path)
+		if errors.Is(err, fs.ErrExist) { // a directory: anything else gives way
+			err = fmt.Errorf("%w: %s is a directory, and the socket's place: remove it", eventlog.ErrExists, s.path)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
