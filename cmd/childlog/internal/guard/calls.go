@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -74,7 +75,7 @@ func (g *Guard) denial(ctx context.Context, s *eventlog.Store, row *eventlog.Row
 	if where := replay.OriginText(ctx, s, row.Session, j.Origin); where != "" {
 		b.WriteString(" Stated by " + where + ".")
 	}
-	if change := j.Change(&j.Subject); change != "" {
+	if change := cmp.Or(changeOf(j.Rule), j.Change(&j.Subject)); change != "" {
 		b.WriteString(" What would change it: " + change + ".")
 	}
 	if row.Kind == eventlog.KindChild {
@@ -181,6 +182,19 @@ const (
 	rulePathUnresolved = "path_unresolved" // a loop, a link to nothing, a directory that may not be read
 	ruleNotOneFile     = "not_one_file"    // a file with several names, or no file
 )
+
+// changeOf says what would change an objection of a guard, "" for other rules.
+func changeOf(rule policy.Rule) string {
+	switch rule {
+	case ruleShellMayWrite:
+		return "nothing in this session, which may change no file, while a command may change any"
+	case rulePathUnresolved:
+		return "name a path whose links lead to something"
+	case ruleNotOneFile:
+		return "name a plain file that has one name"
+	}
+	return ""
+}
 
 func refused(rule string) *objection.Outcome {
 	return &objection.Outcome{Refused: objection.CodeObjection, By: rule, Record: objection.Record{Checked: 1}}

@@ -85,6 +85,7 @@ func TestNarrowedWithAShell(t *testing.T) {
 				for _, id := range []string{"b", "c"} {
 					o := x.call(agent, id, "Bash", bash)
 					require.Equal(t, Deny, o.Verb, "%s %s %q %s", name, profile, agent, id)
+					require.Contains(t, o.Reason, "which may change no file")
 				}
 				require.Equal(t, Pass, x.call(agent, "r", "read_file", nil).Verb)
 			}
