@@ -82,7 +82,7 @@ func TestBadSettings(t *testing.T) {
 	require.Len(t, list, 1)
 	require.Contains(t, list[0], "problem hooks Claude Code may drop the file, and with it the guard: invalid: line 1, column 1: a comment")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(b), `"timeout"`, `"async": true, "timeout"`, 1)), 0o600))
-	require.Equal(t, []string{"warning hooks the hook of SessionStart has async, which install did not write: Claude Code may pass over it, or not wait for it"}, not(t, o))
+	require.Equal(t, []string{"problem hooks the hook of SessionStart has async, which install did not write: Claude Code may pass over it, or not wait for it"}, not(t, o))
 	require.NoError(t, os.WriteFile(path, b, 0o600))
 	require.NoError(t, os.Chmod(path, 0o666))
 	require.Equal(t, []string{"problem hooks every user may change it, and take the guard out"}, not(t, o))
@@ -119,6 +119,33 @@ func TestFailsOpen(t *testing.T) {
 		require.Equal(t, want == "", list == "", "%s: %s", version, list)
 		require.Contains(t, list, want, version)
 	}
+}
+
+// TestAltered: a guard that something else runs may block nothing, and one that
+// was taken out by hand is not taken for one that never was.
+func TestAltered(t *testing.T) {
+	o := patient(t)
+	exe := filepath.Join(t.TempDir(), "childlog") // a command of another name could be anything
+	require.NoError(t, os.Symlink(o.Exe, exe))
+	o.Exe = exe
+	path := put(t, o, install.ClaudeCode)
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const foreign = "problem hooks hooks of Claude Code run a guard in a way that install did not write, so nobody can say whether they block: "
+	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(b), "--profile edit-here", "--profile edit-here || true")), 0o600))
+	list := not(t, o)
+	require.Len(t, list, 1)
+	require.Contains(t, list[0], foreign+"SessionStart, SessionEnd, ")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(b), "--profile edit-here", "--profile edit-here || true", 1)), 0o600))
+	require.Equal(t, []string{foreign + "SessionStart", "warning hooks no hook for SessionStart"}, not(t, o))
+	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
+	require.Equal(t, []string{"problem hooks the guard was installed here, and its hooks are gone: sessions of Claude Code are neither recorded nor decided"}, not(t, o))
+	require.NoError(t, os.Remove(path))
+	require.Equal(t, []string{"problem hooks the guard was installed here, and its hooks are gone: sessions of Claude Code are neither recorded nor decided"}, not(t, o))
+	p, err := install.Uninstall(install.ClaudeCode, o.Env, false, o.Exe)
+	require.NoError(t, err)
+	require.NoError(t, p.Apply())
+	require.NotContains(t, strings.Join(not(t, o), "\n"), "problem")
 }
 
 // TestNoStore: what is no store is said to be none, and is not made one.

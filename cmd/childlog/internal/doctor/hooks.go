@@ -30,7 +30,8 @@ func (r *report) harness(ctx context.Context, h *install.Harness) {
 		r.add(h.Name, Problem, h.Title, "", "%v", err)
 		return
 	}
-	var with []install.State
+	var with, gone []install.State
+	var foreign bool
 	for _, s := range states {
 		switch {
 		case s.Err != nil && len(s.Hooks) > 0:
@@ -41,6 +42,14 @@ func (r *report) harness(ctx context.Context, h *install.Harness) {
 		if len(s.Hooks) > 0 {
 			with = append(with, s)
 		}
+		if len(s.Foreign) > 0 {
+			foreign = true
+			r.add("hooks", Problem, fmt.Sprintf("%s:%d", s.Path, s.Foreign[0].Line), "take that out, and: "+again(h, r.o.Env, s),
+				"hooks of %s run a guard in a way that install did not write, so nobody can say whether they block: %s", h.Title, names(s.Foreign))
+		}
+		if s.Noted && len(s.Hooks)+len(s.Foreign) == 0 && s.Err == nil {
+			gone = append(gone, s)
+		}
 	}
 	home, err := h.Home(r.o.Env)
 	_, homeErr := os.Stat(home)
@@ -48,6 +57,9 @@ func (r *report) harness(ctx context.Context, h *install.Harness) {
 	case len(with) > 0:
 		r.age(h, path, version)
 		r.installed(h, with)
+	case foreign:
+	case len(gone) > 0:
+		r.add("hooks", Problem, gone[0].Path, again(h, r.o.Env, gone[0])+"; or childlog uninstall, if it was meant", "the guard was installed here, and its hooks are gone: sessions of %s are neither recorded nor decided", h.Title)
 	case path != "" || err == nil && homeErr == nil:
 		r.add("hooks", Warning, h.Title, "childlog install "+h.Name, "the guard is not installed: its sessions are neither recorded nor decided")
 	default:
@@ -68,10 +80,7 @@ func (r *report) installed(h *install.Harness, states []install.State) {
 		r.add("hooks", Warning, states[0].Path, "childlog uninstall "+h.Name+", with --project or without", "the guard is in %s too: every call is decided and recorded twice", states[1].Path)
 	}
 	for _, s := range states {
-		again := "childlog install " + h.Name
-		if user, err := h.Settings(r.o.Env, false); err == nil && user != s.Path {
-			again += " --project"
-		}
+		again := again(h, r.o.Env, s)
 		before := len(r.list)
 		if st, err := os.Stat(s.Path); err == nil && st.Mode().Perm()&0o002 != 0 {
 			r.add("hooks", Problem, s.Path, "chmod o-w "+s.Path, "every user may change it, and take the guard out")
@@ -85,6 +94,23 @@ func (r *report) installed(h *install.Harness, states []install.State) {
 			r.add("hooks", OK, s.Path, "", "%s", describe(h, s))
 		}
 	}
+}
+
+// again is the command that puts the hooks of a file right.
+func again(h *install.Harness, e install.Env, s install.State) string {
+	if user, err := h.Settings(e, false); err == nil && user != s.Path {
+		return "childlog install " + h.Name + " --project"
+	}
+	return "childlog install " + h.Name
+}
+
+// names lists the events of hooks.
+func names(hooks []install.Hook) string {
+	var out []string
+	for _, k := range hooks {
+		out = append(out, k.Event)
+	}
+	return strings.Join(out, ", ")
 }
 
 func describe(h *install.Harness, s install.State) string {
@@ -114,7 +140,11 @@ func (r *report) events(h *install.Harness, s install.State, again string) {
 			r.add("hooks", Problem, subject, again, "the hook of %s is under a matcher, and is not asked about other calls", k.Event)
 		}
 		if len(k.Added) > 0 {
-			r.add("hooks", Warning, subject, again, "the hook of %s has %s, which install did not write: %s may pass over it, or not wait for it", k.Event, strings.Join(k.Added, ", "), h.Title)
+			st := Warning
+			if slices.Contains(k.Added, "async") && install.Blocks(k.Event) {
+				st = Problem
+			}
+			r.add("hooks", st, subject, again, "the hook of %s has %s, which install did not write: %s may pass over it, or not wait for it", k.Event, strings.Join(k.Added, ", "), h.Title)
 		}
 		if k.FailsOpen && len(k.Added) == 0 {
 			r.add("hooks", Warning, subject, again, "the hook of %s does not say onFailure: block: where it can't start or is killed, %s goes on without an answer", k.Event, h.Title)

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -54,9 +55,13 @@ func ours(h *Harness, all []hook, exe string) (out []hook, commands []Command) {
 	return out, commands
 }
 
+// errForeign is a hook that runs a guard and is not ours: what a shell makes of
+// it (`|| true`) can take the exit code away that blocks.
+var errForeign = errors.New("runs a guard in a way that install did not write")
+
 // understand reads a file that hooks are to be put into: one that the harness
 // reads as well, and in which every hook has the shape of one. Errors:
-// ErrInvalid with the line.
+// ErrInvalid with the line, errForeign too where a guard is run by something else.
 func understand(h *Harness, src []byte, exe string) (*document, []hook, error) {
 	if err := strict(h, src); err != nil {
 		return nil, nil, err
@@ -74,7 +79,7 @@ func understand(h *Harness, src []byte, exe string) (*document, []hook, error) {
 	}
 	for _, k := range all {
 		if _, ok := parseCommand(h, k.command, exe); !ok && mentions(k.command) {
-			return nil, nil, fmt.Errorf("%w: line %d: hooks.%s runs a guard in a way that install did not write: every call would be recorded twice; take it out first", eventlog.ErrInvalid, k.line, k.event)
+			return nil, nil, fmt.Errorf("%w: line %d: hooks.%s %w: every call would be recorded twice; take it out first", eventlog.ErrInvalid, k.line, k.event, errForeign)
 		}
 	}
 	return d, all, nil

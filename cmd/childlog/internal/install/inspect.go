@@ -1,7 +1,9 @@
 package install
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -13,10 +15,12 @@ import (
 
 // State is what one settings file says about the guard.
 type State struct {
-	Path   string
-	Exists bool
-	Hooks  []Hook // ours
-	Err    error  // that the harness, or install, can't read it
+	Path    string
+	Exists  bool
+	Hooks   []Hook // ours
+	Foreign []Hook // that run a guard and are not ours: Event and Line only
+	Noted   bool   // install was here, and uninstall was not
+	Err     error  // that the harness, or install, can't read it
 }
 
 // Hook is a hook of ours as it stands in a settings file.
@@ -50,17 +54,28 @@ func Inspect(h *Harness, e Env, exe string) ([]State, error) {
 func inspect(h *Harness, path, exe string) State {
 	f, err := find(path)
 	s := State{Path: path, Err: err}
+	if err == nil {
+		_, gone := os.Lstat(f.undoPath())
+		s.Noted = gone == nil
+	}
 	if err != nil || !f.exists || blank(f.data) {
 		s.Exists = err == nil && f.exists
 		return s
 	}
 	s.Exists = true
-	_, _, s.Err = understand(h, f.data, exe)
+	if _, _, s.Err = understand(h, f.data, exe); errors.Is(s.Err, errForeign) {
+		s.Err = nil
+	}
 	d, err := parse(f.data) // also where the harness drops it: what is in it counts for nothing, and is told
 	if err != nil {
 		return s
 	}
 	all, _ := d.hooks(false)
+	for _, k := range all {
+		if _, ok := parseCommand(h, k.command, exe); !ok && mentions(k.command) {
+			s.Foreign = append(s.Foreign, Hook{Event: k.event, Line: k.line})
+		}
+	}
 	mine, commands := ours(h, all, exe)
 	for i := range mine {
 		k := &mine[i]
