@@ -73,7 +73,13 @@ func (a *app) checkup(list []doctor.Finding) error {
 		status := fmt.Sprintf("%-9s", f.Status)
 		switch f.Status {
 		case doctor.OK:
-			a.out.Println(term.Good(status), term.Plain(fmt.Sprintf("%-12s", f.Check)), term.Plain(f.Subject), term.Dim(": "), term.Dim(f.Detail))
+			line := term.Cat(term.Good(status), term.Plain(fmt.Sprintf("%-12s", f.Check)), term.Plain(f.Subject))
+			if whole := term.Cat(line, term.Dim(": "), term.Dim(f.Detail)); a.out.Width() == 0 || whole.Width() <= a.out.Width() {
+				a.out.Println(whole)
+			} else { // as what is not well is told
+				a.out.Println(line)
+				a.out.Wrap(21, term.Dim(f.Detail))
+			}
 			continue
 		case doctor.Warning:
 			a.out.Println(term.Warn(status), term.Plain(fmt.Sprintf("%-12s", f.Check)), term.Bold(f.Subject))
