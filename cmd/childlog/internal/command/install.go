@@ -97,14 +97,15 @@ and so are settings under which the hooks would not run.`),
 			if !a.json {
 				a.showDiff(v.Diff)
 			}
+			var key string
 			if !dryRun {
-				if err := a.install(cmd.Context(), p, created); err != nil {
+				if key, err = a.install(cmd.Context(), p, created); err != nil {
 					return err
 				}
 				v.StoreCreated = created
 				v.Backup = optionalText(p.Backup)
 			}
-			return a.show(v, func() { a.showInstalled(p, v, created) })
+			return a.show(v, func() { a.showInstalled(p, v, created, key) })
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
@@ -135,13 +136,16 @@ func (a *app) hookCommand() (c install.Command, err error) {
 }
 
 // install makes the store, without which every hook blocks, and then the change.
-func (a *app) install(ctx context.Context, p *install.Plan, create bool) error {
+// It returns the public key of a store that it made.
+func (a *app) install(ctx context.Context, p *install.Plan, create bool) (key string, err error) {
 	if create {
-		if _, err := access.Init(ctx, a.place()); err != nil {
-			return withHint(err, "nothing was changed in "+p.Path+"; a store begins in a directory that is new or empty: name one with --store")
+		id, err := access.Init(ctx, a.place())
+		if err != nil {
+			return "", withHint(err, "nothing was changed in "+p.Path+"; a store begins in a directory that is new or empty: name one with --store")
 		}
+		key = id.Key
 	}
-	return p.Apply()
+	return key, p.Apply()
 }
 
 // installation is what both commands tell of a plan.
@@ -193,7 +197,7 @@ func (a *app) warnings(list []string) {
 	}
 }
 
-func (a *app) showInstalled(p *install.Plan, v *wire.Installation, created bool) {
+func (a *app) showInstalled(p *install.Plan, v *wire.Installation, created bool, key string) {
 	a.warnings(v.Warnings)
 	did, made := v.Action, "created"
 	if v.DryRun {
@@ -215,7 +219,14 @@ func (a *app) showInstalled(p *install.Plan, v *wire.Installation, created bool)
 	if created {
 		store = term.Cat(store, term.Good(", "+made))
 	}
-	a.out.Rows(append(rows, term.Row{Name: "store", Value: store})...)
+	rows = append(rows, term.Row{Name: "store", Value: store})
+	if key != "" {
+		rows = append(rows, term.Row{Name: "key", Value: term.Plain(key)})
+	}
+	a.out.Rows(rows...)
+	if key != "" {
+		a.out.Wrap(0, term.Dim(keepKey))
+	}
 	switch {
 	case v.DryRun:
 		a.out.Println(term.Dim("nothing was changed"))

@@ -50,12 +50,15 @@ A store that exists is left as it is (exit 4).`),
 					term.Row{Name: "format", Value: term.Plain(strconv.Itoa(v.Format))},
 					term.Row{Name: "key", Value: term.Plain(v.Key)},
 				)
-				a.out.Println(term.Dim("keep the key elsewhere: with it anybody can tell that the logs are yours, and whole"))
+				a.out.Wrap(0, term.Dim(keepKey))
 				a.out.Println(term.Dim("next: "), term.Plain("childlog root --sandbox workspace-write --cwd . --label \"my agent\""))
 			})
 		},
 	}
 }
+
+// keepKey goes with the public key of a store that was made.
+const keepKey = "keep this public key elsewhere: with it anybody can tell that the logs are yours, and whole"
 
 func newReindexCmd(a *app) *cobra.Command {
 	return &cobra.Command{

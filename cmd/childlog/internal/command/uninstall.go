@@ -66,16 +66,16 @@ The store and its logs are not touched.`),
 }
 
 func (a *app) showUninstalled(p *install.Plan, v *wire.Installation) {
-	did := map[install.Action]string{
-		install.Absent:   "nothing to do: no hook of childlog is in ",
-		install.Restored: "restored the original bytes of ",
-		install.Deleted:  "removed what install made: ",
-		install.Removed:  "took the hooks of childlog out of ",
+	did := map[install.Action][2]string{ // done, and what would be
+		install.Absent:   {"nothing to do: no hook of childlog is in ", "nothing to do: no hook of childlog is in "},
+		install.Restored: {"restored the original bytes of ", "would restore the original bytes of "},
+		install.Deleted:  {"removed what install made: ", "would remove what install made: "},
+		install.Removed:  {"took the hooks of childlog out of ", "would take the hooks of childlog out of "},
 	}[p.Action]
-	if v.DryRun && p.Changes() {
-		did = "would have " + did
+	if v.DryRun {
+		did[0] = did[1]
 	}
-	a.out.Println(term.Good(did), term.Bold(p.Path))
+	a.out.Println(term.Good(did[0]), term.Bold(p.Path))
 	if p.Action == install.Removed {
 		a.out.Println(term.Plain("it is not as install left it, so everything else in it stays as it is"))
 	}
