@@ -36,14 +36,11 @@ left to trusted, unless a document of --policy declares what they do.`),
 					}
 					continue
 				}
-				name := term.Bold(p.Profile)
-				if v.Default {
-					name = term.Cat(name, term.Dim(" (default)"))
-				}
-				rows = append(rows, []term.Text{name, modeText(p.Mode), term.Plain(v.Shell), offOn(v.Network), offOn(v.Spawn), term.Plain(v.Approvals), offOn(v.UnknownTools), term.Plain(v.About)})
+				rows = append(rows, []term.Text{term.Bold(p.Profile), modeText(p.Mode), term.Plain(v.Shell), offOn(v.Network), offOn(v.Spawn), term.Plain(v.Approvals), offOn(v.UnknownTools), term.Plain(v.About)})
 			}
 			if !a.json {
-				a.out.Table([]term.Column{{Title: "PROFILE"}, {Title: "SANDBOX"}, {Title: "SHELL"}, {Title: "NETWORK"}, {Title: "AGENTS"}, {Title: "APPROVALS"}, {Title: "UNKNOWN TOOLS"}, {Title: "WHAT FOR", Min: 16, Drop: 1}}, rows)
+				a.out.Table([]term.Column{{Title: "PROFILE"}, {Title: "SANDBOX"}, {Title: "SHELL"}, {Title: "NETWORK"}, {Title: "AGENTS"}, {Title: "APPROVALS"}, {Title: "UNKNOWN TOOLS"}, {Title: "WHAT FOR", Min: 40, Drop: 1}}, rows)
+				a.out.Println(term.Bold(guard.DefaultProfile), term.Dim(" is the default"))
 			}
 			return a.out.Err()
 		},
