@@ -64,7 +64,8 @@ turn, or an allowance after the policy changed, is recorded as cancelled (exit
 			if err != nil {
 				return err
 			}
-			if err := a.show(wire.RulingOf(r.Session.String(), &ruling), func() { a.ruled(&ruling) }); err != nil {
+			v := wire.RulingOf(r.Session.String(), &ruling)
+			if err := a.show(v, func() { a.ruled(v.Session, &ruling) }); err != nil {
 				return err
 			}
 			if ruling.Outcome == eventlog.AskCancelled {
@@ -127,7 +128,7 @@ it.`),
 // waiting prints a question.
 func (a *app) waiting(w *replay.Waiting) {
 	a.out.Println(term.Bold(w.Ask), term.Plain(fmt.Sprintf(": call %s of tool %s in ", w.Call, w.Tool)), term.Bold(w.Session.String()))
-	rows := []term.Row{{Name: "asked", Value: term.Plain(fmt.Sprintf("%s, seq %d", wire.Time(w.Time), w.Seq))}}
+	rows := []term.Row{{Name: "asked", Value: term.Plain(fmt.Sprintf("%s, seq %d", shortTime(w.Time), w.Seq))}}
 	if w.Text != "" {
 		rows = append(rows, term.Row{Name: "question", Value: term.Plain(w.Text)})
 	}

@@ -35,13 +35,14 @@ any process; 'childlog asks' lists what waits.
 
 Nobody is asked where a rule decides: a child is rejected by its pin (never ask,
 always reject), and so is a root whose approvals are never, a call outside of an
-open turn, and what goes beyond a narrowing. To use an allowance, let the same
-document be decided by 'childlog check --record'.
+open turn (append turn/start begins one), and what goes beyond a narrowing. To
+use an allowance, let the same document be decided by 'childlog check --record'.
+It lifts the sandbox only as far as the "escalation" of the document asks.
 
-The question is recorded once: the same call under the same id gets its answer,
-or waits on, and another call under the id is a conflict (exit 4). An allowance
-that was used up, or that the policy or the end of its turn has overtaken, is
-none (exit 3).
+The question is recorded once: the same document and --question under the same
+id get the answer, or wait on, and anything else under the id is a conflict
+(exit 4). An allowance that was used up, or that the policy or the end of its
+turn has overtaken, is none (exit 3).
 
 --wait-answer waits that long and leaves the store to others meanwhile. A
 question without an answer stays open; the next activation closes it as
@@ -110,7 +111,7 @@ func (c *askRun) run(ctx context.Context, session, name string) error {
 		}
 	}
 	v := wire.RulingOf(id.String(), &ruling)
-	if err := c.show(v, func() { c.ruled(&ruling) }); err != nil {
+	if err := c.show(v, func() { c.ruled(v.Session, &ruling) }); err != nil {
 		return err
 	}
 	switch {
@@ -147,11 +148,11 @@ func (c *askRun) await(ctx context.Context, id uuid.UUID, ask string) (decided b
 }
 
 // ruled prints a ruling.
-func (a *app) ruled(r *replay.Ruling) {
+func (a *app) ruled(session string, r *replay.Ruling) {
 	if r.Waits() {
 		a.out.Println(term.Warn("waits for an answer: "), term.Plain("ask "), term.Bold(r.Ask))
 		a.out.Rows(term.Row{Name: "asked", Value: term.Plain(fmt.Sprintf("at seq %d", r.Seq))},
-			term.Row{Name: "to answer", Value: term.Plain("childlog answer ID ", r.Ask, " --allow|--reject --operator")})
+			term.Row{Name: "to answer", Value: term.Plain("childlog answer ", session, " ", r.Ask, " --operator --allow, or --reject")})
 		return
 	}
 	head := term.Bad(string(r.Outcome))
