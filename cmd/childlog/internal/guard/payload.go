@@ -125,10 +125,14 @@ func (ev *Event) input(v strict.Value) error {
 
 // complete refuses an event that lacks what it is about.
 func (ev *Event) complete() error {
+	of := "" // the event, once it is known which
+	if ev.Name != "" {
+		of = " of " + ev.Name
+	}
 	need := func(name, value string) error {
 		switch {
 		case value == "":
-			return fmt.Errorf("%w: hook input: %s: want %s, got none", eventlog.ErrInvalid, ev.Name, name)
+			return fmt.Errorf("%w: hook input%s: want %s, got none", eventlog.ErrInvalid, of, name)
 		case len(value) > maxName:
 			return fmt.Errorf("%w: hook input: %s: want at most %d bytes, got %d", eventlog.ErrInvalid, name, maxName, len(value))
 		}
