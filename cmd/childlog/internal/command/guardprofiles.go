@@ -27,6 +27,7 @@ left to trusted, unless a document of --policy declares what they do.`),
 		Args: between(0),
 		RunE: func(*cobra.Command, []string) error {
 			var rows [][]term.Text
+			var abouts []term.Row
 			for _, p := range guard.Profiles() {
 				v := wire.GuardProfile{Profile: p.Profile, About: p.About, Default: p.Profile == guard.DefaultProfile, Sandbox: string(p.Mode), Network: p.Network,
 					Shell: string(p.Shell), Spawn: p.Spawn, Approvals: string(p.Approvals), UnknownTools: p.Mode == policy.DangerFullAccess && p.Network, Approve: p.Approve}
@@ -36,11 +37,17 @@ left to trusted, unless a document of --policy declares what they do.`),
 					}
 					continue
 				}
-				rows = append(rows, []term.Text{term.Bold(p.Profile), modeText(p.Mode), term.Plain(v.Shell), offOn(v.Network), offOn(v.Spawn), term.Plain(v.Approvals), offOn(v.UnknownTools), term.Plain(v.About)})
+				rows = append(rows, []term.Text{term.Bold(p.Profile), modeText(p.Mode), term.Plain(v.Shell), offOn(v.Network), offOn(v.Spawn), term.Plain(v.Approvals), offOn(v.UnknownTools)})
+				about := term.Plain(v.About)
+				if v.Default {
+					about = term.Cat(about, term.Dim(" (the default)"))
+				}
+				abouts = append(abouts, term.Row{Name: v.Profile, Value: about})
 			}
 			if !a.json {
-				a.out.Table([]term.Column{{Title: "PROFILE"}, {Title: "SANDBOX"}, {Title: "SHELL"}, {Title: "NETWORK"}, {Title: "AGENTS"}, {Title: "APPROVALS"}, {Title: "UNKNOWN TOOLS"}, {Title: "WHAT FOR", Min: 40, Drop: 1}}, rows)
-				a.out.Println(term.Bold(guard.DefaultProfile), term.Dim(" is the default"))
+				a.out.Table([]term.Column{{Title: "PROFILE"}, {Title: "SANDBOX"}, {Title: "SHELL"}, {Title: "NETWORK"}, {Title: "AGENTS"}, {Title: "APPROVALS"}, {Title: "UNKNOWN TOOLS"}}, rows)
+				a.out.Println()
+				a.out.Rows(abouts...)
 			}
 			return a.out.Err()
 		},
