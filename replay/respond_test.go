@@ -139,10 +139,12 @@ func TestCase60_AnAnswerTooLate(t *testing.T) {
 		rule    string
 		rejects bool // a rejection is in time
 	}{
-		"a narrowing":          {func(f *fixture, root uuid.UUID, _ uint64) { f.narrow(root, policy.WorkspaceWrite, false) }, replay.RulePolicyMoved, true},
-		"a switch":             {func(f *fixture, root uuid.UUID, _ uint64) { f.switchTo(root, policy.ReadOnly) }, replay.RulePolicyMoved, true},
-		"the turn's end":       {func(f *fixture, root uuid.UUID, epoch uint64) { f.say(root, epoch, event(f.t, "turn/end", "turn", 1)) }, replay.RuleTurnEnded, false},
-		"another turn":         {func(f *fixture, root uuid.UUID, epoch uint64) { f.say(root, epoch, event(f.t, "turn/start", "turn", 2)) }, replay.RuleTurnEnded, false},
+		"a narrowing":    {func(f *fixture, root uuid.UUID, _ uint64) { f.narrow(root, policy.WorkspaceWrite, false) }, replay.RulePolicyMoved, true},
+		"a switch":       {func(f *fixture, root uuid.UUID, _ uint64) { f.switchTo(root, policy.ReadOnly) }, replay.RulePolicyMoved, true},
+		"the turn's end": {func(f *fixture, root uuid.UUID, epoch uint64) { f.say(root, epoch, event(f.t, "turn/end", "turn", 1)) }, replay.RuleTurnEnded, false},
+		"another turn": {func(f *fixture, root uuid.UUID, epoch uint64) {
+			f.say(root, epoch, event(f.t, "turn/start", "turn", 2))
+		}, replay.RuleTurnEnded, false},
 		"the activation's end": {func(f *fixture, root uuid.UUID, epoch uint64) { must(replay.End(f.ctx, f.Store, root, epoch, "done")) }, replay.RuleOtherHolder, false},
 	} {
 		for _, answer := range []replay.Answer{replay.AllowOnce, replay.Reject} {
