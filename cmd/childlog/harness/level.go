@@ -1,5 +1,11 @@
 package harness
 
+import (
+	"strings"
+
+	"childlog/cmd/childlog/internal/guard"
+)
+
 // Level says what kind of a caller a request needs. A service holds it against
 // the role of whoever asks; the embedded store, which whoever opened it owns,
 // does not.
@@ -64,7 +70,6 @@ func (StatsRequest) Level() Level        { return Reads }
 func (AsksRequest) Level() Level         { return Reads }
 func (ResumeRequest) Level() Level       { return Reads } // whoever it is for, it appends nothing
 
-func (RootRequest) Level() Level     { return Works }
 func (DelegateRequest) Level() Level { return Works }
 func (AppendRequest) Level() Level   { return Works }
 func (AskRequest) Level() Level      { return Works }
@@ -82,6 +87,18 @@ func (CloseRequest) Level() Level    { return Operates }
 func (AnswerRequest) Level() Level   { return Operates } // no harness allows its own calls
 func (NarrowRequest) Level() Level   { return Operates }
 func (SetRulesRequest) Level() Level { return Operates }
+
+// Level of a root: one under the name by which a guard looks for a session's root
+// says what that session may do, whatever profile the guard was installed with.
+func (r RootRequest) Level() Level {
+	system, _, _ := strings.Cut(r.External, ":")
+	for _, h := range guard.Harnesses() {
+		if system == h.System() {
+			return Operates
+		}
+	}
+	return Works
+}
 
 // Level of a check: a record is written, a question is not.
 func (r CheckRequest) Level() Level {

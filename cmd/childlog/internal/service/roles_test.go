@@ -20,6 +20,9 @@ import (
 // of it. A new path without a line fails.
 const needs = `
 /v1/root           ho   {"label":"x"}
+/v1/root           o    {"external":"claude-code-guard:s1","sandbox":{"mode":"danger-full-access"}}
+/v1/root           o    {"external":"codex-guard:s1"}
+/v1/root           ho   {"external":"claude-code:s1"}
 /v1/delegate       ho   {"parent":"S"}
 /v1/append         ho   {"session":"S","events":[{"type":"user/message","content_text":"x"}]}
 /v1/switch         o    {"session":"S","sandbox":{"mode":"read-only"}}
