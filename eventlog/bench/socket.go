@@ -10,8 +10,10 @@ import (
 )
 
 // runSocket64 compares appends over the socket of a store with those of the
-// process that holds it, on one store, through the same interface. Clients and
-// service are one process, so that its CPU time is that of both ends.
+// process that holds it, on one store: through the same interface, which is what
+// the target is for, and through that of package eventlog, which reads no
+// document. Clients and service are one process, so that its CPU time is that of
+// both ends.
 func runSocket64(o *options, rs map[string]*row) (targets []target, err error) {
 	const callers = 64
 	r := rs["socket-64"]
@@ -25,7 +27,7 @@ func runSocket64(o *options, rs map[string]*row) (targets []target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStore(dir, 3*callers) // each contender has sessions of its own
+	s, err := newStore(dir, 4*callers) // each contender has sessions of its own
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +60,9 @@ func runSocket64(o *options, rs map[string]*row) (targets []target, err error) {
 		ct.name = c.name
 		a.cs = append(a.cs, ct)
 	}
+	bare := childlog(s, callers, waitEach(&plain{s, 3 * callers}))
+	bare.name = "eventlog"
+	a.cs = append(a.cs, bare)
 	const half = 0.5
 	targets, err = a.run(o, r, map[string]float64{"embedded": half})
 	if err != nil {
@@ -109,3 +114,14 @@ func (t *through) Append(session int, r *record) error {
 }
 
 func (t *through) Close() error { return nil }
+
+// plain appends without the interface.
+type plain struct {
+	s     *store
+	first int // of the sessions
+}
+
+// Append implements peer.
+func (p *plain) Append(session int, r *record) error { return p.s.Append(p.first+session, r) }
+
+func (p *plain) Close() error { return nil }
