@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +42,9 @@ func (a *app) report(err error) int {
 	}
 	f := failure.Of(err)
 	message := strings.TrimSpace(err.Error())
+	if message == context.Canceled.Error() {
+		message = "interrupted" // Go's words name its own machinery
+	}
 	a.msg.Println(term.Bad("childlog: error: "), term.Plain(message))
 	a.msg.Println(term.Dim("hint: "), term.Plain(f.Hint))
 	if a.json {
