@@ -1,5 +1,6 @@
-// A harness in TypeScript: it makes a root and a child, asks before each tool
-// call, takes a denial for what it is, and follows the child's log.
+// A harness for Node, whose types TypeScript checks (childlog.d.mts): it makes a
+// root and a child, asks before each tool call, takes a denial for what it is,
+// and follows the child's log.
 //
 //   childlog token new --role harness
 //   childlog serve --listen 127.0.0.1:7431
@@ -9,6 +10,10 @@
 import { Childlog, ChildlogError } from "./childlog.mjs";
 
 const [base, token] = process.argv.slice(2);
+if (!base || !token) {
+  console.error("usage: node delegate.mjs URL TOKEN");
+  process.exit(2);
+}
 const log = new Childlog(base, token);
 
 const root = await log.call("root", { label: "release notes", sandbox: { mode: "workspace-write" }, workspace: "/srv/app" });
