@@ -30,16 +30,17 @@ const Operator = "operator"
 // that keeps one may find it ambiguous later.
 type Harness interface {
 	// Root begins a session that nobody delegated. A given id makes a retry
-	// safe: the second call finds it in use (ErrExists).
+	// safe: the second call finds it in use, and fails with exists.
 	Root(ctx context.Context, r RootRequest) (wire.Created, error)
 	// Delegate captures what a parent may do now and makes a child whose log
-	// begins with that. Under a key a retry gets the child that is there, with
-	// Existing set; another request under the key is ErrConflict.
+	// begins with that. Under a key a retry gets the child that is there, and is
+	// told so (existing); another request under the key is a conflict.
 	Delegate(ctx context.Context, r DelegateRequest) (wire.Delegated, error)
 
 	// Append writes a batch of events of open families, all or nothing. A retry
-	// with the same event ids at the same place, or among the session's last 256
-	// events, gets the original result, with Replayed set.
+	// under the same key, or with the same event ids at the same place or among
+	// the session's last 256 events, gets the original result, and is told so
+	// (replayed).
 	Append(ctx context.Context, r AppendRequest) (wire.Written, error)
 	// Switch changes what a session sets for itself, within its bound.
 	Switch(ctx context.Context, r SwitchRequest) (wire.Switched, error)
@@ -76,16 +77,16 @@ type Harness interface {
 	// appends nothing.
 	Resume(ctx context.Context, r ResumeRequest) (wire.Resumption, error)
 	// Check decides one tool call. A denial is an answer and no error: look at
-	// [wire.Decision].Verdict. With Record the call and its decision are appended
-	// in one commit, on the policy that is in force in it; an error of a call
-	// with Record is no permission, whatever came before it. A call that is
-	// denied because the session records nothing any more has Recorded null.
+	// the verdict. With record the call and its decision are appended in one
+	// commit, on the policy that is in force in it; an error of a call with
+	// record is no permission, whatever came before it. A call that is denied
+	// because the session records nothing any more has recorded null.
 	Check(ctx context.Context, r CheckRequest) (wire.Judgement, error)
 	// Ask records the question whether a call may be made once, and what decides
 	// it: the pin of a child rejects before anybody is asked, and so do a root
 	// whose approvals are never and a session without an open turn. Nothing waits.
-	// Else the question waits for an [Harness.Answer] from anywhere: ask again,
-	// with the same call and ask id, to see whether it came.
+	// Else the question waits for its answer, from anywhere: ask again, with the
+	// same call, ask id and question, to see whether it came.
 	Ask(ctx context.Context, r AskRequest) (wire.Ruling, error)
 	// Asks lists the questions that wait, oldest first.
 	Asks(ctx context.Context, r AsksRequest) (Items[wire.Question], error)
