@@ -251,12 +251,12 @@ func eventWords(ev *eventlog.Event) string {
 		if ev.Source == eventlog.SourceDelegation {
 			return "the sandbox captured from the parent"
 		}
-		return "a sandbox stated for the session"
+		return "the sandbox set for the session"
 	case eventlog.TypeApprovalPolicy:
 		if ev.Source == eventlog.SourceDelegation {
 			return "the approval pin of the delegation"
 		}
-		return "approvals stated for the session"
+		return "the approvals set for the session"
 	case eventlog.TypeToolDecision:
 		return "the decision on a call"
 	}
