@@ -85,13 +85,14 @@ func readFile(files Files, path string, limit int) ([]byte, error) {
 	return b, err
 }
 
-// projectFile finds the policy file of the project that cwd lies in: in cwd or
-// above it up to the top of the repository; without a repository below the home
-// directory, and never in it or outside of it, where a file would speak for
-// other people's work. It returns fs.ErrNotExist if there is none.
-func projectFile(files Files, home, cwd string) (doc []byte, path string, err error) {
+// projectFiles finds the policy files of the project that cwd lies in, the
+// nearest first: in cwd and above it up to the top of the repository; without a
+// repository below the home directory, and never in it or outside of it, where a
+// file would speak for other people's work. All of them count, since each only
+// takes away: one that is nearer hides none that is stricter.
+func projectFiles(files Files, home, cwd string) (found []Project) {
 	if !filepath.IsAbs(cwd) {
-		return nil, "", fs.ErrNotExist // no root is made of it
+		return nil // no root is made of it
 	}
 	var looked []string
 	inside := false // the last place looked at belongs to a repository or to the home directory
@@ -103,7 +104,7 @@ func projectFile(files Files, home, cwd string) (doc []byte, path string, err er
 		looked = append(looked, dir)
 		_, err := files.Stat(filepath.Join(dir, ".git"))
 		if err != nil && !absent(err) {
-			return nil, "", err
+			return []Project{{Path: dir, Err: err.Error()}}
 		}
 		if inside = err == nil; inside || dir == filepath.Dir(dir) {
 			break
@@ -114,23 +115,42 @@ func projectFile(files Files, home, cwd string) (doc []byte, path string, err er
 	}
 	for _, dir := range looked {
 		path := filepath.Join(dir, filepath.FromSlash(PolicyFile))
-		info, err := files.Stat(path)
-		if absent(err) {
-			if name := firstLink(files, path, filepath.Dir(path)); name != "" { // somebody meant a policy to be there
-				return nil, path, fmt.Errorf("%s: %w", name, errDangling)
-			}
-			continue
+		doc, err := projectFile(files, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			found = append(found, Project{Path: path, Err: err.Error()})
+		default:
+			found = append(found, Project{Path: path, Doc: doc})
 		}
-		if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
-			err = fmt.Errorf("%w: want a regular file", eventlog.ErrInvalid)
+		if len(found) > maxProjects {
+			return []Project{{Path: path, Err: fmt.Sprintf("more than %d files of a policy above %s", maxProjects, cwd)}}
 		}
-		if err == nil {
-			doc, err = readFile(files, path, maxDocument)
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return doc, path, err
 	}
-	return nil, "", fs.ErrNotExist
+	return found
+}
+
+// maxProjects bounds the policy files of one project.
+const maxProjects = 8
+
+// projectFile reads one policy file. Errors: fs.ErrNotExist if there is none.
+func projectFile(files Files, path string) ([]byte, error) {
+	info, err := files.Stat(path)
+	if absent(err) {
+		if name := firstLink(files, path, filepath.Dir(path)); name != "" { // somebody meant a policy to be there
+			return nil, fmt.Errorf("%s: %w", name, errDangling)
+		}
+		return nil, fs.ErrNotExist
+	}
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
+		err = fmt.Errorf("%w: want a regular file", eventlog.ErrInvalid)
+	}
+	var doc []byte
+	if err == nil {
+		doc, err = readFile(files, path, maxDocument)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return doc, nil
 }

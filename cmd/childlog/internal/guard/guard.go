@@ -16,9 +16,9 @@ import (
 // what it has to know is in the store.
 type Guard struct {
 	Harness Harness
-	Policy  Policy // of a root that has to be made; the project's file narrows it
+	Policy  Policy // of a root that has to be made; the project's files narrow it
 	Observe bool   // decide and record as usual, and let everything through
-	Project Project
+	Project []Project
 	Files   Files
 }
 

@@ -109,6 +109,32 @@ func TestPolicyFileThatLeadsNowhere(t *testing.T) {
 	}
 }
 
+// TestEveryPolicyFileCounts: one in a directory below hides none that is stricter.
+func TestEveryPolicyFileCounts(t *testing.T) {
+	x := begin(t, storetest.New(t), ClaudeCode, ProfileTrusted)
+	top := t.TempDir()
+	x.cwd = filepath.Join(top, "sub")
+	require.NoError(t, os.MkdirAll(filepath.Join(top, ".git"), 0o700))
+	for dir, profile := range map[string]string{top: ProfileReadOnly, x.cwd: ProfileTrusted} {
+		path := filepath.Join(dir, PolicyFile)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(`{"profile":"`+profile+`"}`), 0o600))
+	}
+	x.g.Project = FindProject(disk{}, "/home/u", x.cwd)
+	require.Len(t, x.g.Project, 2)
+	x.send("SessionStart", "source", "startup")
+	require.Equal(t, Deny, x.call("", "w", "Write", map[string]any{"file_path": filepath.Join(x.cwd, "a")}).Verb)
+	for range maxProjects { // a chain without an end is refused, not cut
+		x.cwd = filepath.Join(x.cwd, "d")
+		path := filepath.Join(x.cwd, PolicyFile)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(`{}`), 0o600))
+	}
+	found := FindProject(disk{}, "/home/u", x.cwd)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Err, "more than")
+}
+
 // TestLongTexts: what is longer than an event may be is cut between characters,
 // and neither refused nor lost.
 func TestLongTexts(t *testing.T) {

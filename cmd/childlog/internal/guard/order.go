@@ -2,9 +2,7 @@ package guard
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/go-json-experiment/json"
 
@@ -19,42 +17,37 @@ type Order struct {
 	Observe bool
 	Profile string // a shipped profile; of a document: ""
 	Policy  []byte // the document that the hook names; nil: none
-	Project Project
+	Project []Project
 	Event   []byte // the hook's input, exact
 }
 
-// Project is the policy file of the project that an event is of.
+// Project is a policy file of the project that an event is of.
 type Project struct {
-	Path string // "": there is none
+	Path string
 	Doc  []byte
-	Err  string // why it could not be read
+	Err  string // why it could not be read; "": it was
 }
 
-// FindProject looks for the policy file of the project that cwd lies in; see
-// projectFile. What is wrong with it counts only where a root has to be made.
-func FindProject(files Files, home, cwd string) Project {
-	doc, path, err := projectFile(files, home, cwd)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Project{}
-	case err != nil:
-		return Project{Path: path, Err: err.Error()}
-	}
-	return Project{Path: path, Doc: doc}
-}
+// FindProject looks for the policy files of the project that cwd lies in; see
+// projectFiles. What is wrong with one counts only where a root has to be made.
+func FindProject(files Files, home, cwd string) []Project { return projectFiles(files, home, cwd) }
 
 // orderJSON is the first line of an order; the event follows it.
 type orderJSON struct {
-	Harness string `json:"harness"`
-	Observe bool   `json:"observe,omitempty"`
-	Profile string `json:"profile,omitempty"`
-	Policy  []byte `json:"policy,omitempty"`
-	Project string `json:"project,omitempty"`
-	Doc     []byte `json:"doc,omitempty"`
-	Err     []byte `json:"err,omitempty"`
+	Harness string        `json:"harness"`
+	Observe bool          `json:"observe,omitempty"`
+	Profile string        `json:"profile,omitempty"`
+	Policy  []byte        `json:"policy,omitempty"`
+	Project []projectJSON `json:"project,omitempty"`
 }
 
-// maxOrder bounds the first line of an order, bytes: two documents in base64.
+type projectJSON struct {
+	Path string `json:"path"`
+	Doc  []byte `json:"doc,omitempty"`
+	Err  []byte `json:"err,omitempty"`
+}
+
+// maxOrder bounds the first line of an order, bytes: its documents in base64.
 const maxOrder = 1 << 20
 
 // MaxOrder bounds an order, bytes.
@@ -62,7 +55,11 @@ const MaxOrder = MaxPayload + maxOrder
 
 // Encode writes an order.
 func (o *Order) Encode() ([]byte, error) {
-	b, err := json.Marshal(orderJSON{Harness: string(o.Harness), Observe: o.Observe, Profile: o.Profile, Policy: o.Policy, Project: o.Project.Path, Doc: o.Project.Doc, Err: []byte(o.Project.Err)})
+	j := orderJSON{Harness: string(o.Harness), Observe: o.Observe, Profile: o.Profile, Policy: o.Policy}
+	for _, p := range o.Project {
+		j.Project = append(j.Project, projectJSON{p.Path, p.Doc, []byte(p.Err)})
+	}
+	b, err := json.Marshal(j)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", eventlog.ErrInvalid, err)
 	}
@@ -89,7 +86,11 @@ func ParseOrder(b []byte) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Order{Harness: h, Observe: j.Observe, Profile: j.Profile, Policy: j.Policy, Project: Project{Path: j.Project, Doc: j.Doc, Err: string(j.Err)}, Event: event}, nil
+	o := &Order{Harness: h, Observe: j.Observe, Profile: j.Profile, Policy: j.Policy, Event: event}
+	for _, p := range j.Project {
+		o.Project = append(o.Project, Project{p.Path, p.Doc, string(p.Err)})
+	}
+	return o, nil
 }
 
 // Guard is the guard that carries the order out.

@@ -75,25 +75,24 @@ func native(s *eventlog.Store, id uuid.UUID) (eventlog.Row, error) {
 }
 
 // project is the policy of a root that begins: what the hook's flags say, narrowed
-// by the project's file. It counts here and never again: a file that a guarded
+// by the project's files. They count here and never again: a file that a guarded
 // agent can write must not give it anything.
 func (g *Guard) project() (p Policy, notice string, err error) {
-	file := g.Project
-	switch {
-	case file.Err != "":
-		return p, "", fmt.Errorf("%w: the project's policy: %s", eventlog.ErrInvalid, file.Err)
-	case file.Path == "":
-		return g.Policy, "", nil
-	}
-	own, err := ParsePolicy(file.Doc, false)
-	if err != nil {
-		return p, "", fmt.Errorf("%s: %w", file.Path, err)
-	}
-	if p, err = g.Policy.Meet(own); err != nil {
-		return p, "", fmt.Errorf("%s: %w", file.Path, err)
-	}
-	if own.Profile != "" && p.Mode != own.Mode {
-		notice = fmt.Sprintf("childlog guard: %s asks for the profile %s, the hook's flags give %s: a project's file only takes away", file.Path, own.Profile, g.Policy.Profile)
+	p = g.Policy
+	for _, file := range g.Project {
+		if file.Err != "" {
+			return p, "", fmt.Errorf("%w: the project's policy: %s", eventlog.ErrInvalid, file.Err)
+		}
+		own, err := ParsePolicy(file.Doc, false)
+		if err == nil {
+			p, err = p.Meet(own)
+		}
+		if err != nil {
+			return p, "", fmt.Errorf("%s: %w", file.Path, err)
+		}
+		if own.Profile != "" && p.Mode != own.Mode {
+			notice = fmt.Sprintf("childlog guard: %s asks for the profile %s, what else counts here gives less than it: a project's file only takes away", file.Path, own.Profile)
+		}
 	}
 	return p, notice, nil
 }
