@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -69,4 +70,21 @@ func TestErrorsPassThrough(t *testing.T) {
 	p.Dir += "x"
 	require.ErrorIs(t, Read(ctx, p, nothing), eventlog.ErrNotFound)
 	require.ErrorIs(t, &CloseError{mine}, mine)
+}
+
+// A store that was moved away while it is held is not followed by whatever lies
+// in its place when it is opened again.
+func TestAnotherStoreInItsPlace(t *testing.T) {
+	ctx, p := context.Background(), place(t)
+	err := Serve(ctx, p, func(ctx context.Context, held *Held) error {
+		require.NoError(t, held.alone(ctx, p, func() error { return nil }))
+		require.NoError(t, held.Use(ctx, nothing))
+		require.NoError(t, os.Rename(p.Dir, p.Dir+".moved"))
+		_, err := Init(ctx, p)
+		require.NoError(t, err)
+		require.ErrorIs(t, held.alone(ctx, p, func() error { return nil }), eventlog.ErrStoreLost)
+		require.ErrorIs(t, held.Use(ctx, nothing), eventlog.ErrStoreLost)
+		return nil
+	})
+	require.NoError(t, err)
 }

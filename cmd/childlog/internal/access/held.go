@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
 
 	"childlog/eventlog"
@@ -171,8 +172,15 @@ func (h *Held) Close(ctx context.Context) error {
 // Serve opens the store for writing and runs fn while this process holds it.
 // The store can be closed and opened anew for what needs it alone.
 func Serve(ctx context.Context, p Place, fn func(context.Context, *Held) error) error {
+	var was eventlog.Identity
 	open := func(ctx context.Context) (*eventlog.Store, error) {
-		return eventlog.Open(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command, KeyFile: p.KeyFile})
+		s, err := eventlog.Open(ctx, p.Dir, eventlog.Options{Wait: p.Wait, Command: p.Command, KeyFile: p.KeyFile})
+		if err != nil || was.Store == uuid.Nil || s.Identity().Store == was.Store {
+			return s, err
+		}
+		// The directory was moved and another store put in its place: whoever is
+		// served asked for the one that was here.
+		return nil, errors.Join(fmt.Errorf("%w: store %s lies at %s now, want %s", eventlog.ErrStoreLost, s.Identity().Store, p.Dir, was.Store), s.Close())
 	}
 	s, err := patiently(p, func(wait time.Duration) (*eventlog.Store, error) {
 		p.Wait = wait
@@ -181,6 +189,7 @@ func Serve(ctx context.Context, p Place, fn func(context.Context, *Held) error) 
 	if err != nil {
 		return err
 	}
+	was = s.Identity()
 	h := Hold(s, HoldOptions{Command: p.Command, KeyFile: p.KeyFile, Reopen: open})
 	err = fn(ctx, h)
 	return errors.Join(err, h.Close(context.WithoutCancel(ctx)))
