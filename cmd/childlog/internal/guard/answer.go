@@ -64,7 +64,8 @@ const maxReason = 4096
 //
 // A denial is exit 2 with its reason on stderr, and never JSON: both harnesses run
 // a hook in a shell that may read its user's profile, and what that prints comes
-// before the JSON. Then all of it counts as text, and text is leave.
+// before the JSON. Then all of it counts as text, and text is leave. Nor is JSON
+// put beside it: Claude Code before 2.1.90 did not block then.
 func (h Harness) Answer(ev *Event, o Outcome) Answer {
 	o.Reason, o.Context, o.Notice = clip(o.Reason), clip(o.Context), clip(o.Notice)
 	if o.Reason == "" { // without one Codex goes on

@@ -201,15 +201,22 @@ func refused(rule string) *objection.Outcome {
 }
 
 // permission answers the question that a harness is about to put to a person. A
-// child never asks and is always rejected. A root's question is the harness's
-// own; the guard has no say in it, because only the person can answer it.
+// child never asks and is always rejected, and so is a root whose approvals are
+// never. The question of another root is the harness's own; the guard has no say
+// in it, because only the person can answer it.
 func (g *Guard) permission(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome, error) {
 	row, notice, err := g.actor(ctx, s, ev)
 	if err != nil {
 		return Outcome{}, err
 	}
 	if row.Kind != eventlog.KindChild {
-		return Outcome{Notice: notice}, g.note(ctx, s, row, ev)
+		e, err := replay.Policy(ctx, s, row.Session, 0)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if e.Approvals == policy.Ask {
+			return Outcome{Notice: notice}, g.note(ctx, s, row, ev)
+		}
 	}
 	call := ev.Call
 	if call == "" { // Claude Code and Codex give none with this event
@@ -227,8 +234,11 @@ func (g *Guard) permission(ctx context.Context, s *eventlog.Store, ev *Event) (O
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Verb: Deny, Notice: notice, Reason: fmt.Sprintf("childlog: rejected: %q by approval_pin, recorded at seq %d: a delegated agent never asks and is always rejected. Report this limitation to whoever delegated to you instead of retrying.",
-		clipLabel(ev.Tool), ruling.DecidedSeq)}, nil
+	why := "this session never asks and is always rejected. Go on without it, and say what could not be done."
+	if row.Kind == eventlog.KindChild {
+		why = "a delegated agent never asks and is always rejected. Report this limitation to whoever delegated to you instead of retrying."
+	}
+	return Outcome{Verb: Deny, Notice: notice, Reason: fmt.Sprintf("childlog: rejected: %q by %s, recorded at seq %d: %s", clipLabel(ev.Tool), ruling.Rule, ruling.DecidedSeq, why)}, nil
 }
 
 // tagResult is 16 bytes, and never changes: a result that is reported twice is

@@ -41,8 +41,8 @@
 //
 //	PreToolUse          a denial, with rule, origin and what would change it; ask
 //	                    (Claude Code; Codex knows none, so it is denied)
-//	PermissionRequest   of an agent a denial: a child never asks and is always
-//	                    rejected; of the session itself nothing
+//	PermissionRequest   of an agent, and of a session whose approvals are never, a
+//	                    denial: never ask, always reject; else nothing
 //	SubagentStart       additionalContext: the bounds of the agent
 //	an unknown event    recorded; about a call that was not made yet: exit 2
 //	the others          nothing

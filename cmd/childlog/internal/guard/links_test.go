@@ -135,6 +135,20 @@ func TestEveryPolicyFileCounts(t *testing.T) {
 	require.Contains(t, found[0].Err, "more than")
 }
 
+// TestNeverIsNeverAsk: a session whose approvals are never asks its person
+// nothing, whatever the harness would ask by itself.
+func TestNeverIsNeverAsk(t *testing.T) {
+	for profile, want := range map[string]Verb{ProfileReadOnly: Deny, ProfileEditHere: Pass} {
+		x := begin(t, storetest.New(t), ClaudeCode, profile)
+		o := x.send("PermissionRequest", "tool_name", "Bash", "tool_input", map[string]any{"command": "make"})
+		require.Equal(t, want, o.Verb, profile)
+		if want == Deny {
+			require.Contains(t, o.Reason, "approval_never")
+			require.Contains(t, x.types(""), eventlog.TypeApprovalDecided)
+		}
+	}
+}
+
 // TestLongTexts: what is longer than an event may be is cut between characters,
 // and neither refused nor lost.
 func TestLongTexts(t *testing.T) {
