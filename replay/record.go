@@ -115,6 +115,21 @@ func (a *Authorizer) Record(ctx context.Context, r CallRequest) (Judgement, erro
 	return out, nil
 }
 
+// Denies reports whether what came with an error of [Authorizer.Record] is a
+// denial to be told: the session takes no decisions any more, which is itself the
+// reason. With any other error there is no answer at all.
+func (j *Judgement) Denies(err error) bool {
+	if err == nil || j.Verdict != policy.VerdictDeny || j.Rule == policy.RuleUnrecorded {
+		return false
+	}
+	for _, is := range []error{eventlog.ErrSessionClosed, eventlog.ErrFenced, eventlog.ErrEvidence, eventlog.ErrPolicyUnreadable} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}
+
 // compiledIn is compiled inside a commit.
 func (a *Authorizer) compiledIn(v *eventlog.View) (eventlog.Row, *compiled, error) {
 	row, err := v.Row(a.session)

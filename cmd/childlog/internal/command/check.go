@@ -10,6 +10,7 @@ import (
 
 	"childlog/cmd/childlog/internal/failure"
 	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -144,16 +145,14 @@ func (c *checkRun) decide(ctx context.Context, s *eventlog.Store, id uuid.UUID, 
 		return err
 	}
 	authorizer := replay.NewAuthorizer(s, id)
+	o := ops.CheckOptions{Record: c.record, Epoch: c.epoch, Advisory: c.advisory, At: c.at}
 	for i := range calls {
 		one := &calls[i]
 		if one.bad != nil {
 			continue
 		}
-		call, err := one.call.Policy(row.WorkspaceRoot)
-		var j replay.Judgement
-		if err == nil {
-			j, one.unwanted, err = c.one(ctx, s, authorizer, id, call, one.call)
-		}
+		j, unwanted, err := ops.Check(ctx, s, authorizer, &row, one.call, o)
+		one.unwanted = unwanted
 		if taken := (*replay.CallError)(nil); errors.As(err, &taken) {
 			err = withHint(err, "a call id names one call of its session: repeat the call as it was, or give another one an id of its own")
 		}
@@ -171,34 +170,6 @@ func (c *checkRun) decide(ctx context.Context, s *eventlog.Store, id uuid.UUID, 
 		}
 	}
 	return nil
-}
-
-// one decides a call. A denial that could not be recorded comes with the reason.
-func (c *checkRun) one(ctx context.Context, s *eventlog.Store, authorizer *replay.Authorizer, id uuid.UUID, call policy.Call, m *manifest.Call) (j replay.Judgement, unwanted, err error) {
-	r := replay.CallRequest{Call: call, Args: m.ArgsJSON, Epoch: c.epoch, Ask: m.Ask, Advisory: c.advisory}
-	switch {
-	case c.at != 0:
-		j, err = replay.DecideAt(ctx, s, id, c.at, call)
-	case !c.record:
-		j, err = authorizer.Decide(ctx, r)
-	default:
-		j, err = authorizer.Record(ctx, r)
-		if err != nil && j.Verdict == policy.VerdictDeny && j.Rule != policy.RuleUnrecorded && refusesRecords(err) {
-			return j, err, nil
-		}
-	}
-	return j, nil, err
-}
-
-// refusesRecords reports whether a session takes no decisions any more, which is
-// itself a reason to deny.
-func refusesRecords(err error) bool {
-	for _, is := range []error{eventlog.ErrSessionClosed, eventlog.ErrFenced, eventlog.ErrEvidence, eventlog.ErrPolicyUnreadable} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
 }
 
 // tell prints the answers.

@@ -34,23 +34,12 @@ func (g *Guard) call(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome
 		return Outcome{}, err
 	}
 	j, err := replay.NewAuthorizer(s, row.Session).Record(ctx, r)
-	if err != nil && (j.Verdict != policy.VerdictDeny || j.Rule == policy.RuleUnrecorded || !refusesRecords(err)) {
+	if err != nil && !j.Denies(err) {
 		return Outcome{}, err
 	}
 	o := g.decided(ctx, s, &row, &j)
 	o.Notice, o.Context = notice, waited
 	return o, nil
-}
-
-// refusesRecords reports whether a session takes no decisions any more, which is
-// itself the reason of a denial.
-func refusesRecords(err error) bool {
-	for _, is := range []error{eventlog.ErrSessionClosed, eventlog.ErrFenced, eventlog.ErrEvidence, eventlog.ErrPolicyUnreadable} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
 }
 
 // decided puts a judgement into words.

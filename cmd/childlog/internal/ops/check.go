@@ -2,11 +2,9 @@ package ops
 
 import (
 	"context"
-	"errors"
 
 	"childlog/cmd/childlog/internal/manifest"
 	"childlog/eventlog"
-	"childlog/policy"
 	"childlog/replay"
 )
 
@@ -33,20 +31,9 @@ func Check(ctx context.Context, s *eventlog.Store, a *replay.Authorizer, row *ev
 		j, err = a.Decide(ctx, r)
 	default:
 		j, err = a.Record(ctx, r)
-		if err != nil && j.Verdict == policy.VerdictDeny && j.Rule != policy.RuleUnrecorded && refusesRecords(err) {
+		if j.Denies(err) {
 			return j, err, nil
 		}
 	}
 	return j, nil, err
-}
-
-// refusesRecords reports whether a session takes no decisions any more, which is
-// itself a reason to deny.
-func refusesRecords(err error) bool {
-	for _, is := range []error{eventlog.ErrSessionClosed, eventlog.ErrFenced, eventlog.ErrEvidence, eventlog.ErrPolicyUnreadable} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
 }
