@@ -264,14 +264,4 @@ func (g *Guard) result(ctx context.Context, s *eventlog.Store, ev *Event) error 
 	return err
 }
 
-func resultID(session uuid.UUID, call string) uuid.UUID {
-	h := sha256.New()
-	h.Write([]byte(tagResult))
-	h.Write(session[:])
-	h.Write([]byte(call))
-	var id uuid.UUID
-	copy(id[:], h.Sum(nil))
-	id[6] = id[6]&0x0f | 0x80
-	id[8] = id[8]&0x3f | 0x80
-	return id
-}
+func resultID(session uuid.UUID, call string) uuid.UUID { return derived(tagResult, session, call) }

@@ -121,12 +121,14 @@ const tagAgent = "childlog/agent/1"
 
 // agentID is the id of the session of an agent: a function of the root and the
 // harness's own id, so that it is found whoever delegated it.
-func agentID(root uuid.UUID, agent string) uuid.UUID {
+func agentID(root uuid.UUID, agent string) uuid.UUID { return derived(tagAgent, root, agent) }
+
+// derived makes an id that is a function of its parts.
+func derived(tag string, session uuid.UUID, text string) (id uuid.UUID) {
 	h := sha256.New()
-	h.Write([]byte(tagAgent))
-	h.Write(root[:])
-	h.Write([]byte(agent))
-	var id uuid.UUID
+	h.Write([]byte(tag))
+	h.Write(session[:])
+	h.Write([]byte(text))
 	copy(id[:], h.Sum(nil))
 	id[6] = id[6]&0x0f | 0x80 // version 8 (RFC 9562)
 	id[8] = id[8]&0x3f | 0x80
