@@ -54,8 +54,8 @@ func aRead(h harness.Harness, ctx context.Context) error {
 	return err
 }
 
-// TestCase18LostAnswerOfAWrite: it may have been written, and nobody guesses.
-func TestCase18LostAnswerOfAWrite(t *testing.T) {
+// TestCase18_LostAnswerOfAWrite: it may have been written, and nobody guesses.
+func TestCase18_LostAnswerOfAWrite(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"hung up": func(w http.ResponseWriter, r *http.Request) { hangUp(w) },
 		"cut": func(w http.ResponseWriter, r *http.Request) {
@@ -92,9 +92,9 @@ func TestCase18LostAnswerOfAWrite(t *testing.T) {
 	}
 }
 
-// TestCase18RetryAfterALostAnswer: the commit succeeds and the reply is lost; the
+// TestCase18_RetryAfterALostAnswer: the commit succeeds and the reply is lost; the
 // same request again finds out, under a key and by event ids.
-func TestCase18RetryAfterALostAnswer(t *testing.T) {
+func TestCase18_RetryAfterALostAnswer(t *testing.T) {
 	inner := handler(embedded(t))
 	var lose atomic.Bool
 	c := behind(t, func(w http.ResponseWriter, r *http.Request) {

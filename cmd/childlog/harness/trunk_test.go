@@ -80,9 +80,9 @@ func reply(conn net.Conn, id uint32, status int, body string) {
 	_, _ = conn.Write(append(b, body...)) // a test that needs it waits for it
 }
 
-// TestCase18LostTrunk: every write that was sent and not answered is of unknown
+// TestCase18_LostTrunk: every write that was sent and not answered is of unknown
 // outcome, the others have theirs, and the next one goes over a new connection.
-func TestCase18LostTrunk(t *testing.T) {
+func TestCase18_LostTrunk(t *testing.T) {
 	for name, lose := range map[string]func(net.Conn, trunk.Frame){
 		"hung up":  func(conn net.Conn, _ trunk.Frame) {},
 		"cut":      func(conn net.Conn, _ trunk.Frame) { _, _ = io.WriteString(conn, "\x00\x00\x01") },
