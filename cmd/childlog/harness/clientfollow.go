@@ -38,20 +38,18 @@ const (
 // the last event that was yielded, so none is missed and none comes twice. JSON
 // contents have blanks for line breaks between their tokens.
 func (c *Client) Follow(ctx context.Context, r FollowRequest) iter.Seq2[wire.Followed, error] {
-	return func(yield func(wire.Followed, error) bool) {
-		f := clientFollow{c: c, r: r, yield: yield}
-		if err := f.run(ctx); err != nil && !errors.Is(err, errStopped) {
-			yield(wire.Followed{}, err)
-		}
-	}
+	return following(func(give func(wire.Followed) error) error {
+		f := clientFollow{c: c, r: r, give: give}
+		return f.run(ctx)
+	})
 }
 
 // clientFollow is one follow.
 type clientFollow struct {
-	c     *Client
-	r     FollowRequest
-	yield func(wire.Followed, error) bool
-	last  string // cursor of the last event, the Last-Event-ID
+	c    *Client
+	r    FollowRequest
+	give func(wire.Followed) error
+	last string // cursor of the last event, the Last-Event-ID
 }
 
 // lostStream is a stream that ended on its own; it is taken up again.
@@ -70,7 +68,7 @@ func (f *clientFollow) run(ctx context.Context) error {
 		return ctx.Err()
 	}
 	pause, tries, connected := firstPause, 0, false
-	for {
+	for ended() == nil { // a request of a closed client may still be answered
 		before := f.last
 		began, err := f.stream(ctx)
 		if err := ended(); err != nil {
@@ -94,6 +92,7 @@ func (f *clientFollow) run(ctx context.Context) error {
 		}
 		pause = min(2*pause, lastPause)
 	}
+	return ended()
 }
 
 // request is the request of a stream.
@@ -171,8 +170,8 @@ func (f *clientFollow) events(s *eventStream) error {
 			if err := json.Unmarshal(ev.data, &v, jsontext.AllowInvalidUTF8(true)); err != nil {
 				return fmt.Errorf("%w: an event of the stream: %w", eventlog.ErrInvalid, err)
 			}
-			if !f.yield(v, nil) {
-				return errStopped
+			if err := f.give(v); err != nil {
+				return err
 			}
 			f.last = v.Cursor
 		}

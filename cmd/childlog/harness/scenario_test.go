@@ -309,3 +309,31 @@ func TestFollow(t *testing.T) {
 		require.ErrorIs(t, last, context.Canceled)
 	})
 }
+
+// TestAFollowThatIsLeftStaysLeft: nothing is yielded behind a break, also where
+// the context or the harness ended in the same turn; and nothing at all by a
+// harness that was closed before.
+func TestAFollowThatIsLeftStaysLeft(t *testing.T) {
+	both(t, func(t *testing.T, h harness.Harness) {
+		scene(t, h)
+		for _, of := range []string{"", childID} {
+			stopped, stop := context.WithCancel(ctx)
+			defer stop()
+			for _, err := range h.Follow(stopped, harness.FollowRequest{Session: of}) {
+				require.NoError(t, err)
+				stop()
+				break
+			}
+		}
+		for _, err := range h.Follow(ctx, harness.FollowRequest{}) {
+			require.NoError(t, err)
+			require.NoError(t, h.Close())
+			break
+		}
+		for range 50 {
+			for _, err := range h.Follow(ctx, harness.FollowRequest{}) {
+				require.ErrorIs(t, err, eventlog.ErrStoreClosed)
+			}
+		}
+	})
+}

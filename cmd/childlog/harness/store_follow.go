@@ -31,6 +31,24 @@ func (h *Store) Head(ctx context.Context, r HeadRequest) (Head, error) {
 // errStopped ends a follow whose caller has enough.
 var errStopped = errors.New("stopped")
 
+// following is the sequence of a follow. Behind a false of its caller nothing is
+// yielded any more, whatever run comes back with: it may have met the end of its
+// context or a closed store on the way out, and a call after a false panics.
+func following(run func(give func(wire.Followed) error) error) iter.Seq2[wire.Followed, error] {
+	return func(yield func(wire.Followed, error) bool) {
+		stopped := false
+		err := run(func(v wire.Followed) error {
+			if stopped = stopped || !yield(v, nil); stopped {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !stopped {
+			yield(wire.Followed{}, err)
+		}
+	}
+}
+
 // Follow implements [Harness].
 //
 // The cursor of a session is the seq of an event; that of the store is the
@@ -39,20 +57,15 @@ var errStopped = errors.New("stopped")
 // end of what there is was given by another store, or this one was put back:
 // ErrNotFound.
 func (h *Store) Follow(ctx context.Context, r FollowRequest) iter.Seq2[wire.Followed, error] {
-	return func(yield func(wire.Followed, error) bool) {
+	return following(func(give func(wire.Followed) error) error {
 		f := follower{h: h, r: r, give: func(cursor string, ev *eventlog.Event) error {
 			if r.NoContent {
 				ev.Content, ev.ContentErr = nil, nil
 			}
-			if !yield(wire.Followed{Cursor: cursor, Session: ev.Session.String(), Event: wire.EventOf(ev)}, nil) {
-				return errStopped
-			}
-			return nil
+			return give(wire.Followed{Cursor: cursor, Session: ev.Session.String(), Event: wire.EventOf(ev)})
 		}}
-		if err := f.run(ctx); err != nil && !errors.Is(err, errStopped) {
-			yield(wire.Followed{}, err)
-		}
-	}
+		return f.run(ctx)
+	})
 }
 
 // follower is one follow.
