@@ -126,6 +126,10 @@ func lockedBy(dir string, f *os.File, waited time.Duration) *LockedError {
 
 // release gives the lock back. The file stays, emptied by a writer so that
 // nobody is named who does not hold it.
+//
+// The lock is not left to the end of the descriptor: a process that is being
+// started, by whatever part of this program, has all descriptors until it runs
+// its own, and would hold the lock for that long.
 func (l *dirLock) release(exclusive bool) error {
 	if l == nil || l.f == nil {
 		return nil
@@ -133,7 +137,7 @@ func (l *dirLock) release(exclusive bool) error {
 	if exclusive {
 		_ = l.f.Truncate(0) // only words for an error message
 	}
-	err := l.f.Close()
+	err := errors.Join(unix.Flock(int(l.f.Fd()), unix.LOCK_UN), l.f.Close())
 	l.f = nil
 	return err
 }

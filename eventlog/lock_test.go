@@ -125,6 +125,20 @@ func TestCase25_OpenerWaits(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// TestStartedProcessHoldsNothing: a program that starts others has copies of its
+// descriptors in each of them for a moment. A store that it closed is free.
+func TestStartedProcessHoldsNothing(t *testing.T) {
+	ts := newStore(t)
+	for _, opts := range []Options{{}, {ReadOnly: true}} {
+		ts.reopen(opts)
+		copied, err := unix.Dup(int(ts.lock.f.Fd()))
+		require.NoError(t, err)
+		defer unix.Close(copied)
+		require.NoError(t, ts.Close())
+		ts.open()
+	}
+}
+
 // TestKilledHolderHoldsNothing: the kernel gives its lock back, and its name
 // in the file is not believed.
 func TestKilledHolderHoldsNothing(t *testing.T) {
