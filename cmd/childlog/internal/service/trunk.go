@@ -57,6 +57,9 @@ func (s *Service) Trunk(ctx context.Context, stopping <-chan struct{}, conn *net
 	waiting.Wait()
 	select {
 	case <-stopping:
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil // reading ended in the middle of a frame, which is no request then
+		}
 		if err != nil {
 			cancel()
 		}

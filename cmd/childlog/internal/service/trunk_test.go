@@ -229,3 +229,23 @@ func TestTrunkStops(t *testing.T) {
 	_, err := l.in.Next()
 	require.ErrorIs(t, err, io.EOF, "the connection has ended")
 }
+
+// TestTrunkStopsInTheMiddleOfAFrame: that one is nobody's request yet, and what
+// is at work beside it comes to its end all the same.
+func TestTrunkStopsInTheMiddleOfAFrame(t *testing.T) {
+	b := newBlocking()
+	v := serve(t, service.Options{On: b.on})
+	l := v.trunk(t)
+	l.ask(1, "append", `{"session":"`+v.root()+`","events":[{"type":"user/message"}]}`)
+	<-b.began
+	l.write("\x00\x00\xff\xff\x00\x00\x00\x02\x00\x06append") // of which 64 KiB are announced
+	close(l.stopping)
+	for err := error(nil); err == nil; time.Sleep(time.Millisecond) {
+		_, err = l.conn.Write([]byte{' '})
+	}
+	time.Sleep(20 * time.Millisecond) // for the mistake to show: it would be given up
+	close(b.free)
+	got, status, text := l.answer()
+	require.Equal(t, []int{1, http.StatusOK}, []int{int(got), status}, text)
+	require.NoError(t, <-l.ended)
+}
