@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"childlog/cmd/childlog/harness"
 	"childlog/cmd/childlog/internal/tokens"
@@ -23,9 +24,10 @@ const trunkRoom = 1 << 20
 
 // Trunk answers the many requests of one peer of the store's Unix socket
 // (package trunk) until the peer hangs up or ctx ends, which gives up what is at
-// work, or stopping is closed, which does not. It returns when nothing of it is
-// left. The requests are those of the routes, and are bounded, counted and logged
-// as those are; whoever calls it has compared the peer's user id.
+// work, or stopping is closed or the peer asked for nothing during
+// [Limits.IdleTime], at most twice that, which do not. It returns when nothing of
+// it is left. The requests are those of the routes, and are bounded, counted and
+// logged as those are; whoever calls it has compared the peer's user id.
 //
 // Errors: trunk.ErrProtocol; those of the connection.
 func (s *Service) Trunk(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, ready []byte) error {
@@ -43,27 +45,21 @@ func (s *Service) Trunk(ctx context.Context, stopping <-chan struct{}, conn *net
 		}
 	})
 	stop := make(chan struct{})
+	ended := false // by this side; known once waiting is over
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		select {
-		case <-stopping:
-			_ = conn.CloseRead() // what arrived is read still, and told that it came too late
-		case <-stop:
+		if ended = t.end(stopping, stop); ended {
+			_ = conn.CloseRead() // what arrived is read and answered still; what did not fails for the peer, which knows by it that nothing was sent
 		}
 	})
 	in := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(ready), conn), trunk.ReadAhead)
 	err := t.read(trunk.NewReader(conn, in, trunk.MaxRequest+maxName, s.limits.BodyTime))
 	close(stop)
 	waiting.Wait()
-	select {
-	case <-stopping:
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = nil // reading ended in the middle of a frame, which is no request then
-		}
-		if err != nil {
-			cancel()
-		}
-	default:
+	if ended && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // reading ended in the middle of a frame, which is no request then
+	}
+	if err != nil || !ended {
 		cancel() // the peer has gone
 	}
 	close(t.idle)
@@ -71,6 +67,29 @@ func (s *Service) Trunk(ctx context.Context, stopping <-chan struct{}, conn *net
 	t.out.Close()
 	writing.Wait()
 	return errors.Join(err, writeErr)
+}
+
+// end waits for a reason to take no further requests: the service stops, or the
+// peer has nothing under way and began nothing for a while, as one that forgot
+// the connection would for ever. It reports whether there was one before stop.
+// Whoever only rests makes another connection when it goes on.
+func (t *trunkCalls) end(stopping, stop <-chan struct{}) bool {
+	look := time.NewTicker(t.s.limits.IdleTime)
+	defer look.Stop()
+	for began := uint64(0); ; {
+		select {
+		case <-stopping:
+			return true
+		case <-stop:
+			return false
+		case <-look.C:
+			now, busy := t.activity()
+			if now == began && !busy {
+				return true
+			}
+			began = now
+		}
+	}
 }
 
 // maxName is more than any operation's name has.
@@ -87,7 +106,15 @@ type trunkCalls struct {
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
+	began   uint64                        // requests, ever
 	cancels map[uint32]context.CancelFunc // by the id of a request under way
+}
+
+// activity tells how many requests ever began, and whether one is under way.
+func (t *trunkCalls) activity() (began uint64, busy bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.began, len(t.cancels) > 0
 }
 
 // read takes requests until no more come.
@@ -135,7 +162,7 @@ type call struct {
 func (t *trunkCalls) work(c call) {
 	for more := true; more; c, more = <-t.idle {
 		status, text := t.s.answerCall(c.ctx, c.name, c.body)
-		t.out.Send(c.id, uint16(status), t.end(c.id), text)
+		t.out.Send(c.id, uint16(status), t.done(c.id), text)
 		<-t.slots
 	}
 }
@@ -147,11 +174,12 @@ func (t *trunkCalls) begin(id uint32, cancel context.CancelFunc) bool {
 		return false
 	}
 	t.cancels[id] = cancel
+	t.began++
 	return true
 }
 
-// end reports whether no other request is under way.
-func (t *trunkCalls) end(id uint32) (alone bool) {
+// done reports whether no other request is under way.
+func (t *trunkCalls) done(id uint32) (alone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cancels[id]()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -248,4 +249,44 @@ func TestTrunkStopsInTheMiddleOfAFrame(t *testing.T) {
 	got, status, text := l.answer()
 	require.Equal(t, []int{1, http.StatusOK}, []int{int(got), status}, text)
 	require.NoError(t, <-l.ended)
+}
+
+// TestTrunkIdle: one that asks for nothing is left, as is one that never did, and
+// one that waits for an answer is not. What was written before the end is
+// answered, and what was not was not written.
+func TestTrunkIdle(t *testing.T) {
+	const idle = 10 * time.Millisecond
+	b := newBlocking()
+	v := serve(t, service.Options{On: b.on, Limits: service.Limits{IdleTime: idle}})
+	id := v.root()
+	require.NoError(t, <-v.trunk(t).ended, "it never asked")
+	l := v.trunk(t)
+	request := `append{"session":"` + id + `","events":[{"type":"user/message"}]}`
+	for _, err := io.WriteString(l.conn, frame(1, 6, request)); err != nil; _, err = io.WriteString(l.conn, frame(1, 6, request)) {
+		require.ErrorIs(t, err, syscall.EPIPE, "it was left already: this process had a pause")
+		l = v.trunk(t)
+	}
+	<-b.began
+	time.Sleep(10 * idle)
+	close(b.free)
+	got, status, text := l.answer()
+	require.Equal(t, []int{1, http.StatusOK}, []int{int(got), status}, text)
+	require.NoError(t, <-l.ended)
+	_, err := l.in.Next()
+	require.ErrorIs(t, err, io.EOF)
+
+	const rounds = 50
+	b.free = make(chan struct{})
+	close(b.free)
+	for n := range uint32(rounds) {
+		l := v.trunk(t)
+		time.Sleep(idle - idle*time.Duration(n)/(2*rounds)) // about when it is left
+		_, err := io.WriteString(l.conn, frame(n, 4, `show{"session":"`+id+`"}`))
+		if err != nil {
+			require.ErrorIs(t, err, syscall.EPIPE)
+			continue
+		}
+		got, status, text := l.answer()
+		require.Equal(t, []int{int(n), http.StatusOK}, []int{int(got), status}, text)
+	}
 }

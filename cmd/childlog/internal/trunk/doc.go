@@ -30,4 +30,10 @@
 // A request that was handed to the system and not answered may have been carried
 // out, and is of unknown outcome. [Writer.Taken] tells which were. The service
 // gives up what it has begun for a client that hung up, as with HTTP.
+//
+// A service that is about to end, and one whose client was silent for minutes,
+// shuts down its reading, answers what had arrived by then, and hangs up. A
+// request that meets that was either written before, and is answered, or the
+// system refused it as a whole, and the client sends it over a new connection.
+// So resting clients lose nothing, and keep no connection from others.
 package trunk
