@@ -125,13 +125,13 @@ func (r *factsMap) half(field string, required bool, rules []policy.DenyEntry) p
 	var err error
 	p.Denied, err = policy.DenyListOf(denied...)
 	m.check("denied", err)
-	p.Limits = policy.Limits{DeadlineMS: int64(m.uint("deadline")), MaxSteps: m.uint("max_steps"), MaxDepth: int(m.uint("max_depth"))}
+	p.Limits = policy.Limits{DeadlineMS: int64(m.uint("deadline")), MaxSteps: m.uint("max_steps"), MaxDepth: m.int("max_depth")}
 	p.Providers, p.Capabilities = m.names("providers"), m.names("capabilities")
 	if s := m.sub("grant", true); s != nil {
 		*g = policy.Grant{Files: policy.Files(s.code("files")), Shell: policy.GrantShell(s.code("shell")), Network: s.bool("network", false),
 			Surface: policy.Surface(s.code("surface")), Spawn: s.bool("spawn", false), Scope: policy.Unscoped()}
 		if _, ok := s.m["max_children"]; ok {
-			n := int(s.uint("max_children"))
+			n := s.int("max_children")
 			g.MaxChildren = &n
 		}
 		if _, ok := s.m["write_scope"]; ok {

@@ -68,7 +68,7 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	}
 	c.Size, err = strconv.ParseUint(lines[1], 10, 63)
 	if err != nil || strconv.FormatUint(c.Size, 10) != lines[1] {
-		return c, invalidf("checkpoint: size: want a number from 0 to %d, got %.40q", math.MaxInt64, lines[1])
+		return c, invalidf("checkpoint: size: want a number from 0 to %d, got %.40q", int64(math.MaxInt64), lines[1])
 	}
 	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
 	if err != nil || len(root) != len(c.Root) {

@@ -87,7 +87,7 @@ func ParseCreated(ev *Event) (Created, error) {
 		return Created{}, err
 	}
 	c := Created{Kind: r.code("kind"), Parent: r.id("parent", false), ParentSeq: r.uint("parent_seq"), ParentHead: r.hash("parent_head"),
-		Root: r.id("root", true), Depth: int(r.uint("depth")), MaxDepth: int(r.uint("max_depth")), Mode: r.str("mode"),
+		Root: r.id("root", true), Depth: r.int("depth"), MaxDepth: r.int("max_depth"), Mode: r.str("mode"),
 		WorkspaceRoot: r.str("workspace_root"), PathStyle: r.str("path_style"), SeedLen: r.uint("seed_len"), Evidence: r.bool("evidence", false)}
 	if c.MaxDepth < c.Depth {
 		c.MaxDepth = c.Depth

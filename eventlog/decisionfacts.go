@@ -141,7 +141,7 @@ func ParseDecision(ev *Event) (Decision, error) {
 		r.adopt(s)
 	}
 	if s := r.sub("objections", true); s != nil {
-		d.Objections.Checked, d.Objections.CarriedOn = int(s.uint("checked")), s.bool("carried_on", true)
+		d.Objections.Checked, d.Objections.CarriedOn = s.int("checked"), s.bool("carried_on", true)
 		s.maps("degraded", func(m *factsMap) {
 			d.Objections.Degraded = append(d.Objections.Degraded, objection.Degraded{Rule: m.code("rule"), Why: objection.Why(m.code("why"))})
 		})

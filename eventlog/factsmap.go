@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/google/uuid"
 
@@ -67,6 +68,17 @@ func (r *factsMap) uint(field string) uint64 {
 		return 0
 	}
 	return uint64(v)
+}
+
+// int reads a count. One beyond what int holds, which 32 bits may make of a log
+// from elsewhere, is never taken for another.
+func (r *factsMap) int(field string) int {
+	n := r.uint(field)
+	if n > math.MaxInt {
+		r.fail(field, fmt.Sprintf("got %d, more than this machine counts", n))
+		return 0
+	}
+	return int(n)
 }
 
 func (r *factsMap) bool(field string, missing bool) bool {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,7 +57,7 @@ func mapReservation(readOnly bool) int {
 	if readOnly || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return 0
 	}
-	return 64 << 30
+	return min(64<<30, math.MaxInt) // the smaller where int has 32 bits, for the compiler
 }
 
 type journal struct {

@@ -30,9 +30,9 @@ func breakSync(t *testing.T, f *os.File) (mend func()) {
 	require.NoError(t, err)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	require.NoError(t, unix.Dup3(int(r.Fd()), fd, unix.O_CLOEXEC)) // a pipe can't be synced
+	require.NoError(t, become(int(r.Fd()), fd)) // a pipe can't be synced
 	return func() {
-		require.NoError(t, unix.Dup3(saved, fd, unix.O_CLOEXEC))
+		require.NoError(t, become(saved, fd))
 		require.NoError(t, unix.Close(saved))
 		r.Close()
 		w.Close()

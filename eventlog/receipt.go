@@ -192,8 +192,8 @@ func ParseGranted(ev *Event) (Granted, error) {
 	if err != nil {
 		return Granted{}, err
 	}
-	g := Granted{Principal: r.principal(), Parent: r.id("parent", true), Child: r.id("child", true), Root: r.id("root", true), Depth: int(r.uint("depth")),
-		MaxDepth: int(r.uint("max_depth")), ParentReceipt: r.hash("parent_receipt"), ParentSeq: r.uint("parent_seq"), ParentHead: r.hash("parent_head"),
+	g := Granted{Principal: r.principal(), Parent: r.id("parent", true), Child: r.id("child", true), Root: r.id("root", true), Depth: r.int("depth"),
+		MaxDepth: r.int("max_depth"), ParentReceipt: r.hash("parent_receipt"), ParentSeq: r.uint("parent_seq"), ParentHead: r.hash("parent_head"),
 		Capture: r.hash("capture"), ToolCall: r.str("tool_call"), Relied: r.explicit("relied"), Lockdown: r.strs("lockdown"), Inspection: r.str("inspection"),
 		Merge: policy.MergePolicy(r.str("merge_policy")), WorkspaceRoot: r.str("workspace_root"), NotBefore: r.uint("not_before"),
 		Choices: policy.Choices{Role: policy.Role(r.str("role")), Model: r.str("model"), Provider: r.str("provider"), Effort: r.str("effort"),

@@ -26,7 +26,7 @@ var freeSpace = func(path string) (uint64, error) {
 	if err := unix.Statfs(path, &st); err != nil {
 		return 0, fmt.Errorf("free space at %s: %w", path, err)
 	}
-	return st.Bavail * uint64(st.Bsize), nil
+	return uint64(st.Bavail) * uint64(st.Bsize), nil // FreeBSD counts below zero what is kept for root
 }
 
 // copyMargin is what a copy may take beyond the pages that are in use, bytes:

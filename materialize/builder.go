@@ -3,6 +3,7 @@ package materialize
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/google/uuid"
 
@@ -143,7 +144,7 @@ func (b *builder) receiptSeq() uint64 {
 func (b *builder) derive(v *eventlog.View, handed snapshot.Handed) (policy.Derived, error) {
 	depth, _ := b.c.Depth()
 	receipt := policy.Origin{Session: b.id, Seq: b.receiptSeq()}
-	return policy.Derive(handed.Authority, policy.DeriveInput{Depth: depth + 1, Children: int(min(handed.Started, policy.MaxNumber)),
+	return policy.Derive(handed.Authority, policy.DeriveInput{Depth: depth + 1, Children: int(min(handed.Started, math.MaxInt)),
 		NowMS: handed.NowMS, Parent: b.c.Choices(), Operator: handed.Rules, Receipt: receipt, Issuer: receipt, Uses: handed.Used}, b.r.Want)
 }
 

@@ -83,8 +83,8 @@ func fewer(a, b *int) *int {
 
 func notMore(a, b *int) bool { return b == nil || a != nil && *a <= *b }
 
-func checkCount(what string, n *int, low, high int) error {
-	if n != nil && (*n < low || *n > high) {
+func checkCount(what string, n *int, low, high int64) error {
+	if n != nil && (int64(*n) < low || int64(*n) > high) {
 		return invalid("%s: got %d, want %d to %d", what, *n, low, high)
 	}
 	return nil

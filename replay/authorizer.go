@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -150,7 +151,7 @@ func (a *Authorizer) keep(c *compiled) { a.last.Store(c) }
 // Whoever only wants to know need not name the open activation; whoever records
 // has to.
 func moment(row *eventlog.Row, nowMS int64, epoch uint64, records bool) policy.Moment {
-	m := policy.Moment{NowMS: nowMS, LastMS: row.LastTime / 1e6, Steps: row.Steps, Children: int(min(row.Delegations, policy.MaxNumber)), Closed: row.ClosedSeq != 0}
+	m := policy.Moment{NowMS: nowMS, LastMS: row.LastTime / 1e6, Steps: row.Steps, Children: int(min(row.Delegations, math.MaxInt)), Closed: row.ClosedSeq != 0}
 	m.Fenced = epoch != 0 && (!row.Open || epoch != row.Epoch) || records && row.Open && epoch == 0
 	for _, d := range row.Denials {
 		m.Expired = m.Expired || d.Code == string(policy.CodeExpired)

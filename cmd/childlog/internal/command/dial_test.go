@@ -5,16 +5,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"childlog/cmd/childlog/internal/access"
 	"childlog/cmd/childlog/internal/failure"
-	"childlog/cmd/childlog/internal/forward"
 	"childlog/cmd/childlog/internal/holder"
 	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
@@ -54,44 +51,6 @@ func TestCommandsWaitForWhoBeginsToServe(t *testing.T) {
 		stop()
 		require.NoError(t, <-served)
 	}
-}
-
-// TestAnotherUsersHolderIsNotWaitedFor: it refuses this user again and again, and
-// would have a line in its log for each.
-func TestAnotherUsersHolderIsNotWaitedFor(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
-	}
-	s := storetest.Open(t, eventlog.Options{Command: serveCommand})
-	path, done, err := forward.Short(s.Dir(), forward.Socket)
-	require.NoError(t, err)
-	defer done()
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
-	listening := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with its identity
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)); errno != 0 {
-			listening <- errno
-			return
-		}
-		listening <- unix.Listen(fd, 1024)
-	}()
-	require.NoError(t, <-listening)
-	var out, msg bytes.Buffer
-	require.Equal(t, failure.ExitUnavailable, Run(t.Context(), []string{"--store", s.Dir(), "ls"}, strings.NewReader(""), &out, &msg))
-	knocks := 0
-	for ; ; knocks++ {
-		conn, _, err := unix.Accept(fd)
-		if err != nil {
-			require.ErrorIs(t, err, unix.EAGAIN)
-			break
-		}
-		require.NoError(t, unix.Close(conn))
-	}
-	require.Equal(t, 1, knocks)
 }
 
 // TestAStoreIsNamedAsItsCallerNamesIt, whoever holds it under what name.

@@ -68,6 +68,9 @@ func flag(v strict.Value) (bool, error)   { return v.Bool() }
 func integer[N int | int64 | uint64](low, high int64) func(strict.Value) (N, error) {
 	return func(v strict.Value) (N, error) {
 		n, err := v.Int(low, high)
+		if err == nil && int64(N(n)) != n { // an int of 32 bits
+			err = v.Bad("got %d, more than this machine counts", n)
+		}
 		return N(n), err
 	}
 }
