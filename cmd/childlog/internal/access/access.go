@@ -5,8 +5,10 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -175,14 +177,29 @@ func Exists(p Place) bool {
 	return err == nil
 }
 
+// stampBytes are those at the beginning of store.db in which every commit writes:
+// bbolt numbers them in its first two pages in turn, of at most 64 KiB each.
+const stampBytes = 128 << 10
+
 // Stamp changes whenever something is written to the store, which is not opened
-// for it.
+// for it. The time of the file does not tell by itself: many kernels count it in
+// ticks of up to 10 ms, in which one writer may follow another, and a commit that
+// finds room in the file leaves its size.
 func Stamp(p Place) string {
-	fi, err := os.Stat(filepath.Join(p.Dir, "store.db"))
+	f, err := os.Open(filepath.Join(p.Dir, "store.db"))
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprint(fi.ModTime().UnixNano(), fi.Size())
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, stampBytes)); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %d %x", fi.ModTime().UnixNano(), fi.Size(), h.Sum(nil))
 }
 
 // Abs is the store's path for people.

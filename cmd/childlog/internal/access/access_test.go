@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"childlog/eventlog"
+	"childlog/materialize"
 )
 
 func place(t *testing.T) Place {
@@ -70,6 +71,31 @@ func TestErrorsPassThrough(t *testing.T) {
 	p.Dir += "x"
 	require.ErrorIs(t, Read(ctx, p, nothing), eventlog.ErrNotFound)
 	require.ErrorIs(t, &CloseError{mine}, mine)
+}
+
+// TestStampOfTwoCommitsInATick: where the time of a file is too coarse to tell two
+// writers apart, and the second finds room in it, the stamp does.
+func TestStampOfTwoCommitsInATick(t *testing.T) {
+	ctx, p := context.Background(), place(t)
+	file := filepath.Join(p.Dir, "store.db")
+	seen := map[string]bool{}
+	var tick time.Time
+	for i := range 4 {
+		require.NoError(t, Write(ctx, p, func(s *eventlog.Store) error {
+			_, err := materialize.Root(ctx, s, materialize.RootRequest{Label: "x"})
+			return err
+		}))
+		if i == 0 {
+			fi, err := os.Stat(file)
+			require.NoError(t, err)
+			tick = fi.ModTime()
+		}
+		require.NoError(t, os.Chtimes(file, tick, tick))
+		require.False(t, seen[Stamp(p)], "commit %d", i)
+		seen[Stamp(p)] = true
+		require.True(t, seen[Stamp(p)], "it stays where nothing is written")
+	}
+	require.Contains(t, Stamp(Place{Dir: p.Dir + "x"}), "no such file")
 }
 
 // A store that was moved away while it is held is not followed by whatever lies
