@@ -16,7 +16,8 @@ import (
 )
 
 // heldVariable has every command of a script run through a holder of its store.
-const heldVariable = "CHILDLOG_TEST_HELD"
+// Its name does not begin as those that doctor looks at.
+const heldVariable = "TEST_CHILDLOG_HELD"
 
 // differs are the scripts that say something else of a held store, and why.
 var differs = map[string]string{
