@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -77,13 +78,10 @@ func TestInterrupt(t *testing.T) {
 func TestCallerGoesAway(t *testing.T) {
 	l, served := greet(t, func(ctx context.Context, env Env, _ []string) int {
 		_, err := io.ReadAll(env.Stdin)
-		if err == nil || ctx.Err() == nil {
-			return 1
-		}
+		assert.Error(t, err)
+		assert.Error(t, ctx.Err(), "it has ended when the caller is missed")
 		_, err = env.Files.Open("any")
-		if err == nil {
-			return 1
-		}
+		assert.Error(t, err)
 		return 0
 	}, ServeOptions{})
 	k, _, err := l.next()

@@ -114,7 +114,7 @@ func arguments(h *hello) []string {
 type served struct {
 	*link
 	cancel context.CancelFunc
-	ended  chan struct{}
+	ended  chan struct{} // closed after cancel was called
 
 	mu      sync.Mutex
 	lost    error // why nothing more comes; set before ended is closed
@@ -143,7 +143,6 @@ func (s *served) listen() {
 		}
 		if err != nil {
 			s.end(err)
-			s.cancel()
 			return
 		}
 	}
@@ -196,12 +195,14 @@ func (s *served) answer(r reply) bool {
 	return true
 }
 
-// end makes every request that waits, and every later one, fail.
+// end makes every request that waits, and every later one, fail. The command's
+// context has ended by then: one that asks why a request failed finds out.
 func (s *served) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost == nil {
 		s.lost = why
+		s.cancel()
 		close(s.ended)
 	}
 }
