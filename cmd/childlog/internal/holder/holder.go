@@ -86,14 +86,26 @@ func Serve(ctx context.Context, held *access.Held, o Options) error {
 	}
 	select {
 	case err = <-failed:
+		failed <- nil // it was told, and has ended
 	case <-ctx.Done():
 	}
-	close(h.stopping)
+	h.stop()
 	if o.Stopping != nil {
 		o.Stopping()
 	}
 	err = errors.Join(err, sock.remove(), h.drain(server, end))
+	if closed := <-failed; !errors.Is(closed, http.ErrServerClosed) {
+		err = errors.Join(err, closed)
+	}
 	return err
+}
+
+// stop refuses upgrades from now on: who waits for those that were taken must
+// not be met by another.
+func (h *holder) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.stopping)
 }
 
 // drain lets what is at work come to its end, and ends it after the grace.
