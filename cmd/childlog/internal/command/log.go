@@ -64,7 +64,7 @@ beside other processes, opening the store for a moment when something changed.`)
 			}
 			err := l.run(cmd.Context(), args[0])
 			if l.follow && errors.Is(err, context.Canceled) {
-				err = nil
+				err = l.stopped()
 			}
 			if err == nil && l.holes > 0 {
 				err = fmt.Errorf("%w: session %s: %s can't be read", eventlog.ErrCorrupt, l.id, plural(l.holes, "range of seqs"))
@@ -232,9 +232,20 @@ func (l *logRun) watch(ctx context.Context) (changed func() error, err error) {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-l.env.Stopping:
-			return fmt.Errorf("%w: %w", eventlog.ErrStoreClosed, forward.ErrStopped)
+			return l.stopped()
 		}
 	}, err
+}
+
+// stopped tells the end of the holder, which is an error, from an interrupt, which
+// is how one leaves -f.
+func (l *logRun) stopped() error {
+	select {
+	case <-l.env.Stopping:
+		return fmt.Errorf("%w: %w", eventlog.ErrStoreClosed, forward.ErrStopped)
+	default:
+		return nil
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -93,7 +93,7 @@ func (c *caller) listen() (int, error) {
 				err = c.take(k, b)
 			case c.failed != nil:
 				return x.Code, &OutputError{c.failed}
-			case x.Stopped:
+			case x.Stopped && x.Code != 0: // else it was through before it noticed
 				return x.Code, ErrStopped
 			default:
 				return x.Code, nil

@@ -168,6 +168,26 @@ func TestStoppingWaitsForNoCaller(t *testing.T) {
 	}
 }
 
+// TestStoppedAtItsEnd: a command that was through when the holder's patience ended
+// has done what it says; only one that failed then was ended by it.
+func TestStoppedAtItsEnd(t *testing.T) {
+	for code, want := range map[int]error{0: nil, 7: ErrStopped} {
+		a, b := pair(t)
+		ctx, stop := context.WithCancelCause(t.Context())
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(ctx, nil, a, nil, func(context.Context, Env, []string) int {
+				stop(ErrStopping)
+				return code
+			}, ServeOptions{})
+		}()
+		got, err := (&Call{newLink(b, nil)}).Run(t.Context(), Env{Stdin: quiet{t}, Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }}, nil)
+		require.Equal(t, want, err)
+		require.Equal(t, code, got)
+		<-served // whether its patience or the command was first
+	}
+}
+
 // failing is an output that takes nothing.
 type failing struct{}
 
