@@ -121,22 +121,34 @@ func TestHalfAFrame(t *testing.T) {
 }
 
 // TestNobodyReads: the writer gives up, and whoever waits for room or sends
-// later is let go. What was handed over is told apart from what was not.
+// later is let go. What was handed over whole is told apart from what was not,
+// whoever handed it over.
 func TestNobodyReads(t *testing.T) {
-	a, _ := trunktest.Pair(t)
-	w := trunk.NewWriter(a, 10, 50*time.Millisecond)
-	done := make(chan error, 1)
-	go func() { done <- w.Run() }()
-	large := make([]byte, 4<<20)
-	first := w.Send(1, 1, true, large) // more than a socket takes
-	for range 3 {
-		w.Send(2, 1, false, large)
+	for _, alone := range []bool{true, false} {
+		a, _ := trunktest.Pair(t)
+		w := trunk.NewWriter(a, 1<<10, 50*time.Millisecond)
+		done := make(chan error, 1)
+		run := func() { done <- w.Run() }
+		if alone {
+			go run()
+		}
+		small := []uint64{w.Send(1, 1, alone, []byte("a")), w.Send(2, 1, alone, nil)}
+		large := w.Send(3, 1, alone, make([]byte, 4<<20)) // more than a socket takes
+		if !alone {
+			go run() // all with one call
+		}
+		for range 3 {
+			w.Send(4, 1, false, make([]byte, 1<<20))
+		}
+		require.ErrorIs(t, <-done, os.ErrDeadlineExceeded)
+		for _, number := range small {
+			require.True(t, w.Taken(number))
+		}
+		require.False(t, w.Taken(large), "half of it is no request")
+		require.False(t, w.Taken(w.Send(5, 1, true, nil)))
+		w.Close()
+		require.False(t, w.Taken(w.Send(6, 1, false, nil)))
 	}
-	require.ErrorIs(t, <-done, os.ErrDeadlineExceeded)
-	require.True(t, w.Taken(first))
-	require.False(t, w.Taken(w.Send(3, 1, true, nil)))
-	w.Close()
-	require.False(t, w.Taken(w.Send(4, 1, false, nil)))
 }
 
 // TestNobodyIsThere: what the system refused was never sent.

@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"encoding/binary"
 	"math"
 	"net"
 	"runtime"
@@ -24,10 +25,11 @@ type Writer struct {
 	more   sync.Cond // there is something to write, or nothing will follow
 	less   sync.Cond // the queue was taken, or writing has ended
 	queue  []byte
+	rest   int    // bytes at its beginning that end a frame the system has the others of
 	queued uint64 // frames, ever
-	taken  uint64 // of these, those of which the system took something
-	next   uint64 // and those that it is offered now, while busy
-	busy   bool
+	taken  uint64 // of these, those that the system has whole
+	next   uint64 // and those that it was offered
+	busy   bool   // it is offered some now
 	closed bool
 	err    error
 }
@@ -64,9 +66,11 @@ func (w *Writer) Send(id uint32, code uint16, alone bool, parts ...[]byte) (numb
 	w.queued++
 	if first && alone && !w.busy {
 		if n := w.try(); n > 0 {
-			w.taken = w.queued
+			w.next = w.queued
 			w.queue = w.queue[:copy(w.queue, w.queue[n:])]
-			first = len(w.queue) > 0
+			if w.rest = len(w.queue); w.rest == 0 {
+				w.taken, first = w.next, false
+			}
 		}
 	}
 	if first {
@@ -91,12 +95,13 @@ func (w *Writer) try() (n int) {
 	return max(n, 0)
 }
 
-// Taken reports whether something of a frame may have reached the other side.
-// Once Run has returned it is known of each.
+// Taken reports whether the other side may have a frame. Half of one is none: it
+// will not be made whole, and nobody acts on it. Once Run has returned it is known
+// of each.
 func (w *Writer) Taken(number uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return number <= w.taken || w.busy && number <= w.next
+	return number <= w.taken || w.err == nil && number <= w.next
 }
 
 // Close lets Run return when everything that was queued is written.
@@ -113,16 +118,14 @@ func (w *Writer) Close() {
 func (w *Writer) Run() error {
 	var b []byte
 	for {
-		if b = w.take(b); len(b) == 0 {
+		var rest int
+		if b, rest = w.take(b); len(b) == 0 {
 			return nil
 		}
 		n, err := w.write(b)
 		w.mu.Lock()
 		w.busy, w.err = false, err
-		if n > 0 { // if only a part: nobody knows how the frames lie in it
-			w.taken = w.next
-		}
-		if err != nil {
+		if w.taken += ended(b, rest, n); err != nil {
 			w.less.Broadcast()
 		}
 		w.mu.Unlock()
@@ -142,9 +145,25 @@ func (w *Writer) write(b []byte) (n int, err error) {
 	return n, w.conn.SetWriteDeadline(time.Time{}) // else it would pass for a later try
 }
 
-// take waits for something to write and returns it. The frames before, which are
-// written, leave their memory to the next ones.
-func (w *Writer) take(written []byte) []byte {
+// ended counts the frames that end within the first n bytes of b, which begins
+// with the last rest bytes of one, and holds the others whole.
+func ended(b []byte, rest, n int) (frames uint64) {
+	end := rest
+	if rest > 0 && rest <= n {
+		frames++
+	}
+	for end < n {
+		if end += headerLen + int(binary.BigEndian.Uint32(b[end:])); end <= n {
+			frames++
+		}
+	}
+	return frames
+}
+
+// take waits for something to write and returns it, and how much of it ends a
+// frame that was begun before. The frames before, which are written, leave their
+// memory to the next ones.
+func (w *Writer) take(written []byte) (b []byte, rest int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.queue) == 0 && !w.closed {
@@ -158,8 +177,8 @@ func (w *Writer) take(written []byte) []byte {
 	if cap(written) > keptQueue {
 		written = nil
 	}
-	b := w.queue
-	w.queue, w.next, w.busy = written[:0], w.queued, len(b) > 0
+	b, rest = w.queue, w.rest
+	w.queue, w.rest, w.next, w.busy = written[:0], 0, w.queued, len(b) > 0
 	w.less.Broadcast()
-	return b
+	return b, rest
 }
