@@ -22,7 +22,7 @@ func init() {
 	// each acknowledgement.
 	roles["wait"] = func() {
 		a := assigned()
-		s, err := eventlog.Open(ctx, a.Dir, eventlog.Options{Wait: time.Minute, Command: "childlog wait"})
+		s, err := eventlog.Open(ctx, a.Dir, eventlog.Options{Wait: time.Hour, Command: "childlog wait"})
 		fail(err)
 		fmt.Println("held")
 		id := a.Plot.session(0, 0)
