@@ -131,20 +131,19 @@ func TestStaleConnection(t *testing.T) {
 	h := embedded(t)
 	scene(t, h)
 	inner := handler(h)
-	var requests atomic.Int64
+	var again atomic.Int64
 	used := sync.Map{}
 	c := behind(t, func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
+		if _, kept := used.LoadOrStore(r.RemoteAddr, true); kept {
+			again.Add(1)
 			hangUp(w) // as if it had timed out just now
 			return
 		}
 		inner.ServeHTTP(w, r)
 	})
-	for range 4 {
+	for again.Load() < 3 { // which connection a request takes is the transport's affair
 		require.NoError(t, aRead(c, ctx))
 	}
-	require.GreaterOrEqual(t, requests.Load(), int64(7), "some were sent twice")
 }
 
 func TestNobodyThere(t *testing.T) {
@@ -165,18 +164,35 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// timed is a context whose time is over once it is told.
+type timed struct {
+	context.Context
+	over chan struct{}
+}
+
+func (c timed) Done() <-chan struct{} { return c.over }
+
+func (c timed) Err() error {
+	select {
+	case <-c.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestDeadline(t *testing.T) {
+	var short timed // ends when the service has the request
 	c := behind(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		close(short.over)
 		<-r.Context().Done()
 	})
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
+	short = timed{ctx, make(chan struct{})}
 	err := anAppend(c, short)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, err, eventlog.ErrOutcomeUnknown)
-	short, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
+	short = timed{ctx, make(chan struct{})}
 	err = aRead(c, short)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, eventlog.ErrOutcomeUnknown)

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -39,6 +40,7 @@ func serving(t testing.TB, s *eventlog.Store, o serve.Options) (v wire.Serving, 
 	select {
 	case v = <-ready:
 	case err := <-done:
+		done <- err
 		t.Fatalf("it ended: %v", err)
 	}
 	return v, stop
@@ -122,8 +124,11 @@ func TestStopKeepsWhatWasAcknowledged(t *testing.T) {
 		wg.Go(func() {
 			for {
 				w, err := c.Append(ctx, harness.AppendRequest{Session: root.Session, Events: []harness.Event{{Type: "x-test/n"}}})
-				if err != nil {
-					return // it stops: nobody is there, or the outcome is unknown
+				if err != nil { // it stops
+					if !errors.Is(err, eventlog.ErrStoreClosed) && !errors.Is(err, eventlog.ErrOutcomeUnknown) {
+						t.Error(err)
+					}
+					return
 				}
 				mu.Lock()
 				acked[w.Seq] = true
@@ -134,6 +139,10 @@ func TestStopKeepsWhatWasAcknowledged(t *testing.T) {
 			}
 		})
 	}
+	go func() {
+		wg.Wait() // they failed before it stopped, and said why
+		once.Do(func() { close(enough) })
+	}()
 	<-enough
 	stop()
 	wg.Wait()

@@ -58,7 +58,7 @@ func (v *served) goesOn(t *testing.T) {
 
 // TestInvalidHTTP: refused, each in its connection.
 func TestInvalidHTTP(t *testing.T) {
-	v := serve(t, service.Options{Limits: service.Limits{HeaderTime: time.Second}})
+	v := serve(t, service.Options{})
 	auth := "Authorization: Bearer " + v.tokens[tokens.Operator] + "\r\n"
 	post := func(head, body string) string {
 		return "POST /v1/list HTTP/1.1\r\nHost: localhost\r\n" + auth + "Content-Type: application/json\r\n" + head + "\r\n" + body
@@ -265,10 +265,9 @@ func TestSlowClients(t *testing.T) {
 	} {
 		v := serve(t, service.Options{Limits: c.limits})
 		conn := v.dial(t)
-		_, err := io.WriteString(conn, strings.Replace(c.text, "%s", v.tokens[tokens.Operator], 1))
-		require.NoError(t, err)
-		b, err := io.ReadAll(conn) // until the other side ends it; the deadline of the test is a minute
-		require.NoError(t, err, name)
+		_, _ = io.WriteString(conn, strings.Replace(c.text, "%s", v.tokens[tokens.Operator], 1)) // on a slow machine the time was over before
+		b, err := io.ReadAll(conn)                                                               // until the other side ends it
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "%s: the minute of the test is over", name)
 		require.Contains(t, string(b), c.want, name)
 		if name == "half a body" {
 			require.Contains(t, string(b), "408 Request Timeout")
