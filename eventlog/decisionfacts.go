@@ -24,6 +24,12 @@ type Decision struct {
 	TargetCount uint64
 	Targets     Hash // commitment of the resolved targets, in order
 
+	// Classified is the verdict of a classifier that the decision on a shell call
+	// was made with: by whom and which version, the level that it found and the code
+	// for why no less. Zero without one, and in records of before it was kept. Its
+	// Text is content.
+	Classified policy.Classified
+
 	Verdict policy.Verdict
 	Code    policy.Code
 	Rule    policy.Rule // "" where the code says it all
@@ -74,6 +80,13 @@ func (d Decision) Facts() (Facts, error) {
 	}
 	if d.Ask != "" {
 		m["ask"] = d.Ask
+	}
+	if c := d.Classified; c.By != "" {
+		found := map[string]any{"by": c.By, "need": string(c.Need)}
+		if c.Why != "" {
+			found["why"] = c.Why
+		}
+		m["classified"] = found
 	}
 	return MakeFacts(ruleFact(d.Rule, m))
 }
@@ -131,6 +144,10 @@ func ParseDecision(ev *Event) (Decision, error) {
 	}
 	if s := r.sub("targets", true); s != nil {
 		d.TargetCount, d.Targets = s.uint("count"), s.hash("commitment")
+		r.adopt(s)
+	}
+	if s := r.sub("classified", false); s != nil {
+		d.Classified = policy.Classified{By: s.code("by"), Need: policy.GrantShell(s.code("need")), Why: s.str("why")}
 		r.adopt(s)
 	}
 	r.maps("also_denied_by", func(m *factsMap) {

@@ -95,7 +95,7 @@ var coreTypes = map[string]typeSpec{
 	TypeToolCall:        {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "tool": req(aCode)}},
 	TypeToolResult:      {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "outcome": req(aCode)}},
 	TypeToolDecision: {version: 1, strict: true, fields: map[string]fieldSpec{"schema": req(anInt), "session": req(anID), "root": req(anID), "epoch": req(anInt),
-		"receipt": opt(aHash), "call": req(aCode), "ask": opt(aCode), "tool": req(aCode), "canonical": req(aCode), "class": req(aCode), "known": req(aBool),
+		"receipt": opt(aHash), "call": req(aCode), "ask": opt(aCode), "classified": opt(aMap), "tool": req(aCode), "canonical": req(aCode), "class": req(aCode), "known": req(aBool),
 		"args": req(aMap), "targets": req(aMap), "verdict": req(aCode), "code": req(aCode), "rule": opt(aCode), "origin": req(aMap), "also_denied_by": req(aList),
 		"decider": req(aMap), "evaluated_seq": req(anInt), "policy": req(aHash), "evaluated_at": req(anInt), "steps": req(anInt), "engine": req(anInt),
 		"objections": req(aMap), "enforcement": req(aCode)}},

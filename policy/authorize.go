@@ -62,6 +62,10 @@ func (r *ready) decide(d *Decision, c *Call, m *Moment, tr *toolReasons, quick *
 		return
 	}
 	d.Tool = tr.tool
+	if tr.effect == EffectShell && c.Verdict.Named() {
+		d.Classified = c.Verdict
+		d.Classified.Need = c.Verdict.Shell()
+	}
 	if r.Unreadable {
 		return
 	}

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Call is one tool call as it is decided: its final arguments have been read
 // once, so that deciding looks at no map. Build it with [NewCall]. It is a
@@ -31,16 +34,38 @@ func NewCall(id, tool string, args map[string]any) Call {
 // Classified is the verdict of a classifier on a shell command. Without the
 // name of who said so, or with an unknown need, the call needs a full shell.
 type Classified struct {
-	By   string // the classifier; names of [CheckToolName]
+	By   string // the classifier, with its version; names of [CheckToolName]
 	Need GrantShell
+
+	// Why says for what the command was found to need more than inspect, in a
+	// code of the classifier's own, which is recorded; Text says it in words that
+	// may be the command's, so it is content where it is kept. Both may be "".
+	Why  string
+	Text string
 }
 
 // Shell returns the level of shell that the call needs.
 func (c Classified) Shell() GrantShell {
-	if c.By == "" || CheckToolName(c.By) != nil || c.Need != GrantInspect && c.Need != GrantVerify {
+	if !c.Named() || c.Need != GrantInspect && c.Need != GrantVerify {
 		return GrantFull
 	}
 	return c.Need
+}
+
+// Named reports whether somebody said what the call needs: a verdict that can be
+// recorded, whatever came of it.
+func (c Classified) Named() bool { return c.By != "" && CheckToolName(c.By) == nil }
+
+// String says in words what was found, "" if nobody looked.
+func (c Classified) String() string {
+	if !c.Named() {
+		return ""
+	}
+	s := c.By + " found that the command needs " + string(c.Shell())
+	if why := cmp.Or(c.Text, c.Why); why != "" {
+		s += ": " + why
+	}
+	return s
 }
 
 // Escalation asks that one call runs under a wider sandbox. It is never a

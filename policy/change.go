@@ -37,6 +37,9 @@ func (d *Decision) Reason() string {
 		}
 		fmt.Fprintf(&b, "; path %s, want %s", quoted(o.Path), o.Want)
 	}
+	if found := d.Classified.String(); found != "" {
+		b.WriteString("; " + found)
+	}
 	for i, a := range d.AlsoDeniedBy {
 		sep := ", "
 		if i == 0 {
@@ -139,6 +142,9 @@ func (d *Decision) changeGrant(s *Subject, g Grant) string {
 	case CodeShell:
 		if g.Shell == GrantNone {
 			return again + "a shell"
+		}
+		if d.Classified.Named() {
+			return "make a call of which " + d.Classified.By + " finds that it needs at most " + g.Shell.String() + ", or " + again + "more shell than that"
 		}
 		return "classify the command as needing at most " + g.Shell.String() + ", or " + again + "more shell than that"
 	case CodeNetwork:

@@ -94,6 +94,10 @@ type Decision struct {
 	// AlsoDeniedBy are further reasons that stand even if the first is gone, in
 	// the order in which they are asked. At most [MaxAlsoDenied].
 	AlsoDeniedBy []Denial
+
+	// Classified is the verdict on a shell call that was decided with one, as it
+	// came; zero for the others. Need is the level that the call was held against.
+	Classified Classified
 }
 
 // MaxAlsoDenied bounds the further reasons of one decision.

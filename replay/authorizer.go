@@ -24,6 +24,11 @@ type CallRequest struct {
 	Ask      string             // an allowed-once to make use of; "": none
 	Advisory bool               // the harness records and does not obey
 	Ref      string             // an opaque reference of whoever decided, a code; "": none
+
+	// Found: the verdict in Call was found by this side, from the call itself. Then
+	// it is no part of what the caller says, and a retry with another one, by a newer
+	// classifier or under a newer policy, is the same call.
+	Found bool
 }
 
 // Judgement is a decision and what it was made on.

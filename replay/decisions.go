@@ -41,7 +41,7 @@ func recorded(ev *eventlog.Event) (Recorded, error) {
 	out := Recorded{Decision: d, Seq: ev.Seq, Given: d.Tool.Given}
 	var texts decisionTexts
 	if ev.ContentErr == nil && json.Unmarshal(ev.Content, &texts) == nil {
-		out.Targets, out.Given = texts.Targets, texts.Tool
+		out.Targets, out.Given, out.Classified.Text = texts.Targets, texts.Tool, texts.Found
 		for _, o := range texts.Outside {
 			out.Outside = append(out.Outside, policy.OutsidePath(o))
 		}
@@ -54,7 +54,8 @@ func recorded(ev *eventlog.Event) (Recorded, error) {
 func (r *Recorded) Decided() policy.Decision {
 	tool := r.Tool
 	tool.Given = r.Given
-	return policy.Decision{Verdict: r.Verdict, Code: r.Code, Rule: r.Rule, Origin: r.Decision.Origin, Tool: tool, Targets: r.Targets, Outside: r.Outside, AlsoDeniedBy: r.Also}
+	return policy.Decision{Verdict: r.Verdict, Code: r.Code, Rule: r.Rule, Origin: r.Decision.Origin, Tool: tool, Targets: r.Targets, Outside: r.Outside, AlsoDeniedBy: r.Also,
+		Classified: r.Classified}
 }
 
 // DecisionFilter picks decisions; what is zero picks any.

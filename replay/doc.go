@@ -60,7 +60,8 @@
 // in which the reason stands first: each ancestor is asked, with what it could
 // hand on in the place of what it may do itself. [ExplainEvent] tells what one
 // event did. A recorded decision is explained by its record and is not decided
-// again: a classifier's verdict and an escalation are no part of the record.
+// again: an escalation is no part of the record. A classifier's verdict is, by
+// name, level and code: an allowance under a shell that is not full rests on it.
 //
 // # What a harness calls
 //

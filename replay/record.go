@@ -24,6 +24,7 @@ type decisionTexts struct {
 	Before  jsontext.Value `json:"before,omitzero"`  // the arguments before amendments
 	Ask     string         `json:"ask,omitzero"`     // the approval that the call named, whatever it was worth
 	Request string         `json:"request,omitzero"` // see commitRequest
+	Found   string         `json:"found,omitzero"`   // what a classifier says of the command, in words
 }
 
 type outside struct {
@@ -170,7 +171,7 @@ func (c *compiled) events(v *eventlog.View, row *eventlog.Row, out *Judgement, r
 		return nil, err
 	}
 	texts := decisionTexts{Salt: hex.EncodeToString(salt[:]), Tool: r.Call.Tool, Targets: append([]string{}, out.Targets...), Before: before,
-		Ask: r.Ask, Request: commitRequest(salt, &r.Call)}
+		Ask: r.Ask, Request: commitRequest(salt, r), Found: out.Classified.Text}
 	for _, o := range out.Outside {
 		texts.Outside = append(texts.Outside, outside(o))
 	}
@@ -184,9 +185,12 @@ func (c *compiled) events(v *eventlog.View, row *eventlog.Row, out *Judgement, r
 	}
 	d := eventlog.Decision{Session: row.Session, Root: row.Root, Epoch: r.Epoch, Receipt: c.e.Receipt, Call: r.Call.ID, Tool: out.Tool,
 		ArgsAfter: eventlog.CommitArgs(salt, args), TargetCount: uint64(len(texts.Targets)), Targets: eventlog.CommitArgs(salt, targets),
-		Verdict: out.Verdict, Code: out.Code, Rule: out.Rule, Origin: out.Origin, Also: out.AlsoDeniedBy, Ref: r.Ref,
+		Classified: out.Classified, Verdict: out.Verdict, Code: out.Code, Rule: out.Rule, Origin: out.Origin, Also: out.AlsoDeniedBy, Ref: r.Ref,
 		EvaluatedSeq: out.EvaluatedSeq, Policy: c.digest, EvaluatedMS: uint64(max(0, out.Moment.NowMS)), Steps: out.Moment.Steps, Engine: policy.EngineVersion,
 		Enforcement: eventlog.Enforced}
+	if !eventlog.IsCode(d.Classified.Why) { // facts hold no free text
+		d.Classified.Why = ""
+	}
 	if d.ArgsBefore = d.ArgsAfter; before != nil {
 		d.ArgsBefore = eventlog.CommitArgs(salt, before)
 	}

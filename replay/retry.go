@@ -28,8 +28,8 @@ import (
 //     anything new the superseded harness is fenced, as always;
 //   - a call that needed an approval and comes again with one is a new question.
 //
-// The same id with another tool, other arguments or another escalation is a
-// conflict, and so is one whose recorded texts were redacted: nothing can be
+// The same id with another tool, other arguments, another escalation or another
+// verdict that the caller brings is a conflict, and so is one whose recorded texts were redacted: nothing can be
 // compared any more, and a call that might be another one gets no answer.
 
 // CallError says that a call id stands for another call already. It unwraps to
@@ -51,11 +51,15 @@ func (e *CallError) Unwrap() error { return eventlog.ErrConflict }
 
 // commitRequest is the commitment to what a call says beside its tool and its
 // arguments, "" if it says nothing.
-func commitRequest(salt eventlog.Salt, c *policy.Call) string {
-	if c.Escalation == nil && c.Verdict == (policy.Classified{}) {
+func commitRequest(salt eventlog.Salt, r *CallRequest) string {
+	c, said := &r.Call, r.Call.Verdict
+	if r.Found {
+		said = policy.Classified{}
+	}
+	if c.Escalation == nil && said.By == "" && said.Need == "" {
 		return ""
 	}
-	parts := [][]byte{[]byte(c.Verdict.By), []byte(c.Verdict.Need)}
+	parts := [][]byte{[]byte(said.By), []byte(said.Need)}
 	if e := c.Escalation; e != nil {
 		s := &e.Sandbox
 		flags := fmt.Sprint(s.Network, s.ExcludeTmpdirEnvVar, s.ExcludeSlashTmp, s.Roots.Recorded())
@@ -122,7 +126,7 @@ func (t *decisionTexts) differs(rec *Recorded, r *CallRequest, args, before []by
 		return "other arguments"
 	case eventlog.CommitArgs(salt, before) != rec.ArgsBefore:
 		return "other arguments before amendments"
-	case t.Request != commitRequest(salt, &r.Call):
+	case t.Request != commitRequest(salt, r):
 		return "another escalation or another classifier's verdict"
 	}
 	return ""
