@@ -89,13 +89,18 @@ func (g *Guard) request(ctx context.Context, s *eventlog.Store, row *eventlog.Ro
 	if wantsNoSandbox(g.Harness, ev) && e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess {
 		r.Call.Escalation = &policy.Escalation{Sandbox: policy.Top(), Justification: "the call asks to run outside of the sandbox"}
 	}
-	class := policy.ClassOpaque
-	if t, err := e.Palette.Classify(ev.Tool); err == nil {
-		class = t.Class
+	tool, err := e.Palette.Classify(ev.Tool)
+	if err != nil {
+		tool.Class = policy.ClassOpaque
 	}
-	switch class {
+	switch tool.Class {
 	case policy.ClassShell:
-		if own := e.Authority.Canonical().Own; own.Grant.Shell == policy.GrantFull && (e.Sandbox.Value.Canonical().Mode == policy.ReadOnly || !own.Profile.Permissions.Write) {
+		own := e.Authority.Canonical().Own
+		mayWrite := own.Grant.Shell == policy.GrantFull && (e.Sandbox.Value.Canonical().Mode == policy.ReadOnly || !own.Profile.Permissions.Write)
+		if mayWrite || counts(&own, tool) {
+			r.Call.Verdict, r.Found = g.classified(ev), true
+		}
+		if mayWrite && r.Call.Verdict.Shell() == policy.GrantFull {
 			r.Outcome = refused(ruleShellMayWrite)
 		}
 	case policy.ClassEdit, policy.ClassOpaque:
