@@ -21,12 +21,17 @@ const (
 	AskRejected    AskOutcome = "rejected"
 	AskCancelled   AskOutcome = "cancelled"   // withdrawn before there was an answer that counts
 	AskUnavailable AskOutcome = "unavailable" // nobody answered, or whoever should have failed
+
+	// A harness says that it let the call pass, after a question that it put
+	// itself. It is a word about what happened, and no leave: nothing is granted
+	// by it, here or to the call.
+	AskAllowedElsewhere AskOutcome = "allowed-elsewhere"
 )
 
 // Known reports whether o is one of the outcomes. An imported log may state
 // others, which grant nothing.
 func (o AskOutcome) Known() bool {
-	return slices.Contains([]AskOutcome{AskAllowedOnce, AskRejected, AskCancelled, AskUnavailable}, o)
+	return slices.Contains([]AskOutcome{AskAllowedOnce, AskRejected, AskCancelled, AskUnavailable, AskAllowedElsewhere}, o)
 }
 
 // Decider says who decided a question. The strings are recorded in logs.
@@ -57,6 +62,7 @@ type Asked struct {
 	InTurn          bool
 	Turn            uint64 // number of the open turn, if InTurn
 	Epoch           uint64 // of the activation that asked; 0: none
+	Elsewhere       string // the harness that puts it to its own person; "": it is answered here
 }
 
 // Facts encodes a.
@@ -74,6 +80,9 @@ func (a Asked) Facts() Facts {
 	if a.Epoch != 0 {
 		m["epoch"] = a.Epoch
 	}
+	if a.Elsewhere != "" {
+		m["elsewhere"] = a.Elsewhere
+	}
 	return mustFacts(m)
 }
 
@@ -84,7 +93,7 @@ func ParseAsked(ev *Event) (Asked, error) {
 		return Asked{}, err
 	}
 	a := Asked{Ask: r.code("ask"), Tool: r.code("tool"), Call: r.str("call"), Args: r.hash("args"), Evaluated: r.uint("evaluated"),
-		Turn: r.uint("turn"), Epoch: r.uint("epoch")}
+		Turn: r.uint("turn"), Epoch: r.uint("epoch"), Elsewhere: r.str("elsewhere")}
 	_, a.InTurn = r.m["turn"]
 	if e := r.sub("escalation", false); e != nil {
 		sandbox := e.sandbox()

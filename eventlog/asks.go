@@ -74,8 +74,9 @@ func (r *Row) endsGrants(ev *Event) {
 
 // checkAsks holds every native log to one decision for each question, whoever
 // writes: an ask id is used once; a decision needs its open question; who
-// decided fits the source; a child is never allowed anything; a recorded allow
-// that rests on an ask needs an allowed-once that is in force. The events are
+// decided fits the source; a child is never allowed anything; a question that a
+// harness puts itself is answered by its word and never by an allowed-once; a
+// recorded allow that rests on an ask needs an allowed-once that is in force. The events are
 // folded one by one, so that a batch is judged as its events would be alone.
 func (st *stage) checkAsks(row *Row, events []pending) error {
 	if !slices.ContainsFunc(events, func(p pending) bool {
@@ -84,7 +85,7 @@ func (st *stage) checkAsks(row *Row, events []pending) error {
 		return nil
 	}
 	now := *row // apply replaces slices and changes none
-	asked := map[string]bool{}
+	asked := map[string]string{}
 	for i := range events {
 		ev := events[i].event(now.Session, now.Head+1, now.LastPolicy, 0)
 		if ev.Inherited == nil {
@@ -97,24 +98,25 @@ func (st *stage) checkAsks(row *Row, events []pending) error {
 	return nil
 }
 
-func (st *stage) checkAsk(now *Row, ev *Event, asked map[string]bool) error {
+func (st *stage) checkAsk(now *Row, ev *Event, asked map[string]string) error {
 	ask := ev.Facts.Str("ask")
 	refuse := func(kind error, format string, args ...any) error {
 		return fmt.Errorf("%w: session %s: ask %s: %s", kind, now.Session, ask, fmt.Sprintf(format, args...))
 	}
 	switch ev.Type {
 	case TypeApprovalAsked:
-		if _, err := ParseAsked(ev); err != nil {
+		q, err := ParseAsked(ev)
+		if err != nil {
 			return refuse(ErrInvalid, "%v", err)
 		}
 		by, err := st.byName(codeName(nameAsk, now.Session, ask))
 		if err != nil {
 			return err
 		}
-		if by != uuid.Nil || asked[ask] {
+		if _, twice := asked[ask]; twice || by != uuid.Nil {
 			return refuse(ErrConflict, "was asked before; one id stands for one question")
 		}
-		asked[ask] = true
+		asked[ask] = q.Elsewhere
 	case TypeApprovalDecided:
 		d, err := ParseDecided(ev)
 		switch {
@@ -126,8 +128,17 @@ func (st *stage) checkAsk(now *Row, ev *Event, asked map[string]bool) error {
 			return refuse(ErrInvalid, "outcome %s by decider %s is not known", d.Outcome, d.Decider)
 		case d.Decider.Answers() == (ev.Source == SourceStore):
 			return refuse(ErrUnauthorized, "decider %s does not write with source %s", d.Decider, ev.Source)
-		case d.Outcome == AskAllowedOnce && (now.Kind == KindChild || !d.Decider.Answers()):
+		case d.Outcome != AskAllowedOnce && d.Outcome != AskAllowedElsewhere:
+			return nil
+		case now.Kind == KindChild || !d.Decider.Answers():
 			return refuse(ErrUnauthorized, "decider %s allows nothing in a %s", d.Decider, now.Kind)
+		}
+		elsewhere, err := st.putElsewhere(now.Session, ask, asked)
+		switch {
+		case err != nil:
+			return err
+		case (elsewhere != "") != (d.Outcome == AskAllowedElsewhere):
+			return refuse(ErrUnauthorized, "outcome %s does not answer a question that is answered by %q", d.Outcome, elsewhere)
 		}
 	case TypeToolDecision:
 		if _, err := ParseDecision(ev); err != nil {
@@ -140,4 +151,18 @@ func (st *stage) checkAsk(now *Row, ev *Event, asked map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// putElsewhere is the harness that puts a question itself, "" for one that is
+// answered here. asked are those of this batch.
+func (st *stage) putElsewhere(session uuid.UUID, ask string, asked map[string]string) (string, error) {
+	if elsewhere, here := asked[ask]; here {
+		return elsewhere, nil
+	}
+	ev, _, err := (&View{st: st}).AskOf(session, ask)
+	if err != nil {
+		return "", err
+	}
+	q, err := ParseAsked(&ev)
+	return q.Elsewhere, err
 }

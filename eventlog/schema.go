@@ -90,7 +90,7 @@ var coreTypes = map[string]typeSpec{
 		"claimed": opt(aCode)}},
 	TypeApprovalPolicy: {version: 1, policy: true, strict: true, fields: map[string]fieldSpec{"policy": req(aCode), "claimed": opt(aCode)}},
 	TypeApprovalAsked: {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "tool": req(aCode), "call": opt(aCode), "escalation": opt(aMap), "args": opt(aHash),
-		"evaluated": opt(anInt), "turn": opt(anInt), "epoch": opt(anInt)}},
+		"evaluated": opt(anInt), "turn": opt(anInt), "epoch": opt(anInt), "elsewhere": opt(aCode)}},
 	TypeApprovalDecided: {version: 1, strict: true, fields: map[string]fieldSpec{"ask": req(aCode), "outcome": req(aCode), "decider": req(aCode), "ref": opt(aCode), "rule": opt(aCode), "origin": opt(aMap)}},
 	TypeToolCall:        {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "tool": req(aCode)}},
 	TypeToolResult:      {version: 1, fields: map[string]fieldSpec{"call": req(aCode), "outcome": req(aCode)}},

@@ -23,6 +23,11 @@ type AskRequest struct {
 	// for a call within it. Its justification is content.
 	Escalation *policy.Escalation
 	Question   string // what to show a person; content, may be ""
+
+	// Elsewhere is the harness, a code, that puts the question to its own person;
+	// nobody here answers it, and what became of it comes by [Learn]. "": it is
+	// answered here.
+	Elsewhere string
 }
 
 // Rules that decide a question without an answer, recorded in approval/decided.
@@ -38,6 +43,7 @@ const (
 	RulePolicyMoved    = "policy_moved"    // before the answer, which was about the policy before
 	RuleOtherHolder    = "activation_over" // that asked, before the answer
 	RuleInterrupted    = "interrupted"     // a crash came before the answer
+	RuleNoResult       = "no_result"       // put elsewhere, and its harness went on without a result: rejected there, or stopped
 )
 
 // Ruling is what came of a question, as recorded. The zero value grants
@@ -92,6 +98,9 @@ func (r *Ruling) Waits() bool { return r.Seq != 0 && r.DecidedSeq == 0 }
 func Ask(ctx context.Context, s *eventlog.Store, r AskRequest, answerers ...Answerer) (Ruling, error) {
 	if err := checkAnswerers(answerers); err != nil {
 		return Ruling{}, err
+	}
+	if r.Elsewhere != "" {
+		return Ruling{}, fmt.Errorf("%w: a question that is put in %s has no answerers here", eventlog.ErrInvalid, r.Elsewhere)
 	}
 	q, ruling, err := r.pose(ctx, s, len(answerers) > 0)
 	switch {

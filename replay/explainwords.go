@@ -243,8 +243,13 @@ func eventWords(ev *eventlog.Event) string {
 		return "the profile of the root"
 	case eventlog.TypePolicyNarrowed:
 		return "a narrowing by an operator"
+	case eventlog.TypeApprovalAsked:
+		if elsewhere := ev.Facts.Str("elsewhere"); elsewhere != "" {
+			return "a question about a call, which " + elsewhere + " puts to its own person"
+		}
+		return "a question about a call"
 	case eventlog.TypeApprovalDecided:
-		return "an approval of this call"
+		return DecidedWords(ev)
 	case eventlog.TypeStoreRules:
 		return "the operator rules of the store"
 	case eventlog.TypeSandboxMode:
@@ -261,4 +266,28 @@ func eventWords(ev *eventlog.Event) string {
 		return "the decision on a call"
 	}
 	return "an event of type " + ev.Type
+}
+
+// DecidedWords says what an approval/decided is: who decided, and whether by
+// childlog's own asking or by a harness's word, which grants nothing.
+func DecidedWords(ev *eventlog.Event) string {
+	d, err := eventlog.ParseDecided(ev)
+	if err != nil {
+		return "an approval that can't be read"
+	}
+	who := "the " + string(d.Decider)
+	if d.Decider == eventlog.DeciderHuman {
+		who = "a person"
+	}
+	switch {
+	case d.Outcome == eventlog.AskAllowedElsewhere && d.Decider == eventlog.DeciderHuman:
+		return fmt.Sprintf("%s let this call pass after it showed its question to a person; its word, and nothing that childlog granted", d.Ref)
+	case d.Outcome == eventlog.AskAllowedElsewhere:
+		return fmt.Sprintf("%s let this call pass, and did not say that it showed the question to a person; nothing that childlog granted", d.Ref)
+	case d.Rule == RuleNoResult:
+		return fmt.Sprintf("the question was left behind by %s without a result: rejected there, or stopped", d.Ref)
+	case d.Outcome == eventlog.AskAllowedOnce:
+		return "an approval of this call, once, by " + who
+	}
+	return "a question about this call: " + string(d.Outcome) + " by " + who
 }

@@ -122,7 +122,7 @@ func (r *AskRequest) same(asked *eventlog.Asked, ev *eventlog.Event) bool {
 	if !whole || json.Unmarshal(ev.Content, &texts) != nil {
 		return false
 	}
-	if asked.Tool != r.Tool || asked.Call != r.Call || asked.Args != eventlog.CommitArgs(salt, r.Args) || texts.Question != r.Question {
+	if asked.Tool != r.Tool || asked.Call != r.Call || asked.Elsewhere != r.Elsewhere || asked.Args != eventlog.CommitArgs(salt, r.Args) || texts.Question != r.Question {
 		return false
 	}
 	if r.Escalation == nil || asked.Escalation == nil {
@@ -179,7 +179,7 @@ func (r *AskRequest) asked(v *eventlog.View, row *eventlog.Row, e *Effective) (a
 		return askedEvent{}, err
 	}
 	a := eventlog.Asked{Ask: ask, Tool: r.Tool, Call: r.Call, Args: eventlog.CommitArgs(salt, r.Args), Evaluated: e.policySeq(),
-		InTurn: row.TurnSeq != 0, Turn: row.Turn, Epoch: r.Epoch}
+		InTurn: row.TurnSeq != 0, Turn: row.Turn, Epoch: r.Epoch, Elsewhere: r.Elsewhere}
 	if r.Escalation != nil {
 		a.Escalation = &r.Escalation.Sandbox
 	}

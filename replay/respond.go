@@ -31,8 +31,9 @@ type AnswerRequest struct {
 // activation that asked.
 //
 // Errors: ErrInvalid, ErrNotFound (no such session or ask), ErrConflict (it was
-// decided otherwise), ErrEvidence, ErrPolicyUnreadable, ErrSessionClosed, and
-// those of Append.
+// decided otherwise), ErrUnauthorized (a harness put it to its own person: no
+// answer from here reaches it), ErrEvidence, ErrPolicyUnreadable,
+// ErrSessionClosed, and those of Append.
 func Respond(ctx context.Context, s *eventlog.Store, r AnswerRequest) (Ruling, error) {
 	d := eventlog.Decided{Ask: r.Ask, Decider: r.Decider, Ref: r.Ref}
 	switch r.Answer {
@@ -46,13 +47,24 @@ func Respond(ctx context.Context, s *eventlog.Store, r AnswerRequest) (Ruling, e
 	if !r.Decider.Answers() {
 		return Ruling{}, fmt.Errorf("%w: decider %q answers nothing: want human or host", eventlog.ErrInvalid, r.Decider)
 	}
+	return answered(ctx, s, r.Session, d, func(asked *eventlog.Asked, _ *eventlog.Decided) error {
+		if asked.Elsewhere != "" {
+			return fmt.Errorf("%w: session %s: ask %s is put by %s to its own person: answer it there", eventlog.ErrUnauthorized, r.Session, r.Ask, asked.Elsewhere)
+		}
+		return nil
+	})
+}
+
+// answered records what a question was answered, if it may be answered so and in
+// time.
+func answered(ctx context.Context, s *eventlog.Store, session uuid.UUID, d eventlog.Decided, may func(*eventlog.Asked, *eventlog.Decided) error) (Ruling, error) {
 	var ruling Ruling
 	_, err := s.Transact(ctx, eventlog.EntryRuntime, func(v *eventlog.View) ([]eventlog.Batch, error) {
-		row, e, err := View(v, r.Session)
+		row, e, err := View(v, session)
 		if err != nil {
 			return nil, err
 		}
-		ev, answer, err := v.AskOf(r.Session, r.Ask)
+		ev, answer, err := v.AskOf(session, d.Ask)
 		if err != nil {
 			return nil, err
 		}
@@ -60,12 +72,15 @@ func Respond(ctx context.Context, s *eventlog.Store, r AnswerRequest) (Ruling, e
 		if q.asked, err = eventlog.ParseAsked(&ev); err != nil {
 			return nil, err
 		}
+		if err := may(&q.asked, &d); err != nil {
+			return nil, err
+		}
 		if ruling, err = rulingOf(&ev, &answer); err != nil {
 			return nil, err
 		}
 		if ruling.DecidedSeq != 0 {
 			ruling.Existing = true
-			return nil, ruling.answers(&d, r.Session)
+			return nil, ruling.answers(&d, session)
 		}
 		epoch := uint64(0)
 		if row.Open { // in whose name the harness waits
@@ -123,15 +138,16 @@ func (q *question) decide(ctx context.Context, s *eventlog.Store, r *AskRequest,
 // timely replaces an answer that came too late. A rejection counts whatever
 // the policy is by now; an allowance was for the policy that was shown.
 func (q *question) timely(d eventlog.Decided, row *eventlog.Row, e *Effective) eventlog.Decided {
+	allowed := d.Outcome == eventlog.AskAllowedOnce || d.Outcome == eventlog.AskAllowedElsewhere
 	late := eventlog.Decided{Ask: d.Ask, Outcome: eventlog.AskCancelled, Decider: eventlog.DeciderRule}
 	switch {
-	case d.Outcome != eventlog.AskAllowedOnce && d.Outcome != eventlog.AskRejected:
+	case !allowed && d.Outcome != eventlog.AskRejected:
 		return d
 	case row.TurnSeq == 0 || row.TurnSeq > q.seq:
 		late.Rule = RuleTurnEnded
 	case q.asked.Epoch != 0 && (!row.Open || row.Epoch != q.asked.Epoch):
 		late.Rule = RuleOtherHolder
-	case d.Outcome == eventlog.AskAllowedOnce && e.policySeq() != q.asked.Evaluated:
+	case allowed && e.policySeq() != q.asked.Evaluated:
 		late.Rule, late.Origin = RulePolicyMoved, policy.RuleOrigin{Kind: policy.OriginSession, At: policy.Origin{Session: row.Session, Seq: e.policySeq()}}
 	default:
 		return d

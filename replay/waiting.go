@@ -20,6 +20,7 @@ type Waiting struct {
 	Evaluated uint64    // the policy-bearing seq that was in force; Sandbox is that of it
 	Turn      uint64    // an answer after its end is too late
 	Epoch     uint64    // of the activation that asked, 0 if none; likewise
+	Elsewhere string    // the harness that puts it to its own person; "": it is answered here
 	Gone      error     // why the texts and arguments can't be read, if so
 }
 
@@ -45,7 +46,7 @@ func Asks(ctx context.Context, s *eventlog.Store, session uuid.UUID) ([]Waiting,
 			return nil, err
 		}
 		w := Waiting{Question: Question{Session: session, Ask: asked.Ask, Call: asked.Call, Tool: asked.Tool, Sandbox: e.Sandbox.Value},
-			Seq: ev.Seq, Time: ev.Time, Evaluated: asked.Evaluated, Turn: asked.Turn, Epoch: asked.Epoch, Gone: ev.ContentErr}
+			Seq: ev.Seq, Time: ev.Time, Evaluated: asked.Evaluated, Turn: asked.Turn, Epoch: asked.Epoch, Elsewhere: asked.Elsewhere, Gone: ev.ContentErr}
 		if asked.Escalation != nil {
 			w.Escalation = &policy.Escalation{Sandbox: *asked.Escalation}
 		}

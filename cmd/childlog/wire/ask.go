@@ -63,13 +63,14 @@ type Question struct {
 	EvaluatedSeq uint64           `json:"evaluated_seq"`
 	Turn         uint64           `json:"turn"`
 	Epoch        uint64           `json:"epoch"`
+	Elsewhere    *string          `json:"elsewhere"` // the harness that puts it to its own person, who answers it there; null: it is answered here
 	TextsGone    bool             `json:"texts_gone"`
 }
 
 // QuestionOf converts a question.
 func QuestionOf(w *replay.Waiting) Question {
 	out := Question{Session: w.Session.String(), Ask: w.Ask, Call: w.Call, Tool: w.Tool, Args: jsontext.Value(w.Args), Question: optional(w.Text), Sandbox: SandboxOf(w.Sandbox),
-		AskedSeq: w.Seq, Asked: Time(w.Time), EvaluatedSeq: w.Evaluated, Turn: w.Turn, Epoch: w.Epoch, TextsGone: w.Gone != nil}
+		AskedSeq: w.Seq, Asked: Time(w.Time), EvaluatedSeq: w.Evaluated, Turn: w.Turn, Epoch: w.Epoch, Elsewhere: optional(w.Elsewhere), TextsGone: w.Gone != nil}
 	if e := w.Escalation; e != nil {
 		out.Escalation = &AskedEscalation{Sandbox: SandboxOf(e.Sandbox), Justification: optional(e.Justification)}
 	}

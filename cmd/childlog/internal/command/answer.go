@@ -34,7 +34,8 @@ deployment; the record says which. --ref adds an opaque reference to either.
 One question has one decision. The same answer again is answered with it,
 another one is a conflict (exit 4). An answer that comes after the end of the
 turn, or an allowance after the policy changed, is recorded as cancelled (exit
-3).`),
+3). A question that a guard left to its harness is answered there and nowhere
+else (exit 3).`),
 		Example: `  childlog asks
   childlog answer 0a1b2c3d a1 --allow --operator
   childlog answer 0a1b2c3d a1 --reject --host --ref rule-17`,
@@ -141,6 +142,9 @@ func (a *app) waiting(w *replay.Waiting) {
 		if e.Justification != "" {
 			rows = append(rows, term.Row{Name: "because", Value: term.Plain(e.Justification)})
 		}
+	}
+	if w.Elsewhere != "" {
+		rows = append(rows, term.Row{Name: "answered", Value: term.Warn("in "+w.Elsewhere, ", by its own person, and not here")})
 	}
 	if w.Gone != nil {
 		rows = append(rows, term.Row{Name: "texts", Value: term.Bad("gone: ", w.Gone.Error())})

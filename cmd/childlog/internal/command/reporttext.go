@@ -32,13 +32,17 @@ func (a *app) reportTable(r *review.Report, short ids) {
 	if t.Incomplete > 0 || t.Findings > 0 {
 		incomplete = term.Bad(fmt.Sprintf("%s, and %s of the check", plural(int(t.Incomplete), "session"), plural(int(t.Findings), "finding")))
 	}
+	passed := ""
+	if t.Elsewhere > 0 {
+		passed = fmt.Sprintf(", %s allowed in a harness by its own word", grouped(t.Elsewhere))
+	}
 	a.out.Rows(
 		term.Row{Name: "period", Value: term.Plain(period)},
 		term.Row{Name: "sessions", Value: term.Plain(fmt.Sprintf("%s: %s, %s; %s imported", grouped(t.Sessions), plural(int(t.Roots), "root"), children(t.Children), grouped(t.Evidence)))},
 		term.Row{Name: "incomplete", Value: incomplete},
 		term.Row{Name: "delegations", Value: term.Plain(grouped(t.Delegations))},
 		term.Row{Name: "calls", Value: term.Plain(fmt.Sprintf("%s, %s with a decision, %s with a result", grouped(t.Calls), grouped(t.Decided), grouped(t.Results)))},
-		term.Row{Name: "decisions", Value: term.Plain(fmt.Sprintf("%s: %s allowed, %s denied, %s need an approval; %s asked", grouped(t.Decisions), grouped(t.Allowed), grouped(t.Denied), grouped(t.Needed), plural(int(t.Asks), "question")))},
+		term.Row{Name: "decisions", Value: term.Plain(fmt.Sprintf("%s: %s allowed, %s denied, %s need an approval; %s asked%s", grouped(t.Decisions), grouped(t.Allowed), grouped(t.Denied), grouped(t.Needed), plural(int(t.Asks), "question"), passed))},
 	)
 	rows := []term.Row{}
 	for i, d := range t.Denials {
@@ -185,7 +189,7 @@ type total struct {
 func totalsOf(t *review.Totals) []total {
 	out := []total{{"sessions", "", t.Sessions}, {"roots", "", t.Roots}, {"children", "", t.Children}, {"evidence", "", t.Evidence}, {"incomplete", "", t.Incomplete},
 		{"policy_unreadable", "", t.Unreadable}, {"findings", "", t.Findings}, {"delegations", "", t.Delegations}, {"calls", "", t.Calls}, {"decided", "", t.Decided}, {"results", "", t.Results}, {"decisions", "", t.Decisions},
-		{"allowed", "", t.Allowed}, {"denied", "", t.Denied}, {"needed_approval", "", t.Needed}, {"asks", "", t.Asks}}
+		{"allowed", "", t.Allowed}, {"denied", "", t.Denied}, {"needed_approval", "", t.Needed}, {"asks", "", t.Asks}, {"allowed_elsewhere", "", t.Elsewhere}}
 	for _, d := range t.Denials {
 		out = append(out, total{"denial", d.Code, d.Count})
 	}

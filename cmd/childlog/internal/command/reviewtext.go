@@ -111,6 +111,9 @@ func (a *app) exceptions(r *review.Review) {
 	}
 	c := &r.Coverage
 	coverage := fmt.Sprintf("%s run; %s of %s with a decision", plural(ran, "check"), grouped(c.Decided), plural(int(c.Calls), "call"))
+	if c.Elsewhere > 0 {
+		coverage += fmt.Sprintf("; %s allowed in the harness by its own word, and not by childlog", plural(int(c.Elsewhere), "call"))
+	}
 	if c.Unread > 0 {
 		coverage += fmt.Sprintf("; %s can't be read, and what they hold was not looked at", plural(int(c.Unread), "event"))
 	}

@@ -89,7 +89,7 @@ func (f *Filter) decided(ev *eventlog.Event) bool {
 	case eventlog.TypeApprovalDecided:
 		verdict, code = string(policy.VerdictDeny), ev.Facts.Str("outcome")
 		switch eventlog.AskOutcome(code) {
-		case eventlog.AskAllowedOnce:
+		case eventlog.AskAllowedOnce, eventlog.AskAllowedElsewhere:
 			verdict = string(policy.VerdictAllow)
 		case eventlog.AskRejected:
 			code = "approval_" + ev.Facts.Str("decider")

@@ -20,6 +20,7 @@ type calls struct {
 	within   func(time.Time) bool // events outside of the period are followed and not counted
 	open     map[string]*call
 	asks     map[string]*ask
+	passed   map[string]bool   // calls that a harness let pass by its own question
 	rejected map[string]uint64 // calls whose question was rejected, with the seq of that
 	denials  map[string]*Denied
 	most     int // seqs kept of a code
@@ -58,7 +59,7 @@ type item struct {
 }
 
 func newCalls(x *exceptions, evidence bool, most int, within func(time.Time) bool) *calls {
-	return &calls{x: x, evidence: evidence, within: within, most: most, open: map[string]*call{}, asks: map[string]*ask{}, rejected: map[string]uint64{}, denials: map[string]*Denied{}}
+	return &calls{x: x, evidence: evidence, within: within, most: most, open: map[string]*call{}, asks: map[string]*ask{}, passed: map[string]bool{}, rejected: map[string]uint64{}, denials: map[string]*Denied{}}
 }
 
 func (c *calls) event(ev *eventlog.Event) {
@@ -203,6 +204,8 @@ func (c *calls) result(ev *eventlog.Event) {
 	delete(c.open, id)
 	rejected := c.rejected[id]
 	delete(c.rejected, id)
+	passed := c.passed[id]
+	delete(c.passed, id)
 	if known == nil {
 		if ran != ranNo && !c.evidence && !c.holes {
 			c.found(ExecutedWithoutDecision, ev, id, "", 0, "a result without a call; "+ran.words(outcome))
@@ -216,6 +219,7 @@ func (c *calls) result(ev *eventlog.Event) {
 	case ran == ranNo:
 	case known.verdict == string(policy.VerdictDeny):
 		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("denied at seq %d (%s); %s", known.decided, known.code, ran.words(outcome)))
+	case known.verdict == string(policy.VerdictNeedsApproval) && passed: // counted, as the harness's word
 	case known.verdict == string(policy.VerdictNeedsApproval):
 		c.executed(ExecutedAfterDeny, known, id, ev, fmt.Sprintf("it needed an approval (seq %d), and no decision rests on one; %s", known.decided, ran.words(outcome)))
 	case rejected != 0 && (known.verdict == "" && !c.evidence || ran == ranYes):
@@ -263,6 +267,11 @@ func (c *calls) answered(ev *eventlog.Event) {
 	switch outcome {
 	case eventlog.AskAllowedOnce:
 		delete(c.rejected, q.call)
+	case eventlog.AskAllowedElsewhere:
+		c.passed[q.call] = true
+		if c.within(ev.Time) {
+			c.cov.Elsewhere++
+		}
 	case eventlog.AskRejected:
 		if q.call != "" {
 			c.rejected[q.call] = ev.Seq

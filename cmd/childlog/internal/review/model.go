@@ -133,7 +133,8 @@ type Coverage struct {
 	Denied    uint64 `json:"denied"`
 	Needed    uint64 `json:"needed_approval"`
 	Asks      uint64 `json:"asks"`
-	Events    uint64 `json:"events"` // read
+	Elsewhere uint64 `json:"allowed_elsewhere"` // calls that a harness let pass by a question of its own, by its word
+	Events    uint64 `json:"events"`            // read
 	Inherited uint64 `json:"inherited"`
 	Unread    uint64 `json:"unread"` // seqs that can't be read
 }

@@ -70,6 +70,7 @@ type Totals struct {
 	Denied      uint64           `json:"denied"`
 	Needed      uint64           `json:"needed_approval"`
 	Asks        uint64           `json:"asks"`
+	Elsewhere   uint64           `json:"allowed_elsewhere"` // calls that a harness let pass by a question of its own, by its word
 	Denials     []CodeCount      `json:"denials"`
 	Exceptions  []ExceptionCount `json:"exceptions"` // all kinds, those without any too
 	Usage       wire.Usage       `json:"usage"`      // of the sessions as a whole, whatever the period
@@ -208,6 +209,7 @@ func (t *tally) session(ctx context.Context, s *eventlog.Store, row *eventlog.Ro
 	n.Denied += c.Denied
 	n.Needed += c.Needed
 	n.Asks += c.Asks
+	n.Elsewhere += c.Elsewhere
 	for code, d := range b.calls.denials {
 		t.denials[code] += d.Count
 	}

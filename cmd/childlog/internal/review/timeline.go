@@ -8,6 +8,7 @@ import (
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/policy"
+	"childlog/replay"
 )
 
 // timeline keeps what bears on who may do what, and counts the rest. Of more
@@ -106,11 +107,14 @@ func tell(ev *eventlog.Event) (text, tone string) {
 			return fmt.Sprintf("call %s of tool %s denied: %s", f.Str("call"), f.Str("tool"), f.Str("code")), toneBad
 		}
 	case eventlog.TypeApprovalAsked:
-		return fmt.Sprintf("asked about tool %s (ask %s)", f.Str("tool"), f.Str("ask")), ""
+		return fmt.Sprintf("asked about tool %s (ask %s)%s", f.Str("tool"), f.Str("ask"), inHarness(f.Str("elsewhere"))), ""
 	case eventlog.TypeApprovalDecided:
 		tone := toneWarn
 		if f.Str("outcome") == string(eventlog.AskAllowedOnce) {
 			tone = toneGood
+		}
+		if outcome := f.Str("outcome"); outcome == string(eventlog.AskAllowedElsewhere) || f.Str("rule") == replay.RuleNoResult {
+			return fmt.Sprintf("ask %s: %s", f.Str("ask"), replay.DecidedWords(ev)), toneWarn
 		}
 		return fmt.Sprintf("ask %s: %s by %s", f.Str("ask"), f.Str("outcome"), f.Str("decider")), tone
 	case eventlog.TypeActivationStarted:
@@ -148,4 +152,11 @@ func named(by string) string {
 		return "nobody who is named"
 	}
 	return by
+}
+
+func inHarness(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", which " + name + " puts to its own person"
 }

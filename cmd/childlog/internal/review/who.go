@@ -10,6 +10,7 @@ import (
 
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
+	"childlog/policy"
 	"childlog/replay"
 )
 
@@ -109,11 +110,11 @@ func (w *Who) decided(ctx context.Context, s *eventlog.Store, session uuid.UUID,
 		note(fmt.Sprintf("it was copied from seq %d of %s: ask there", ev.Inherited.Seq, ev.Inherited.Session))
 		return nil
 	case ev.Type == eventlog.TypeApprovalDecided:
-		w.Asked = &Answered{Seq: ev.Seq, Ask: ev.Facts.Str("ask"), Outcome: ev.Facts.Str("outcome"), Decider: ev.Facts.Str("decider"), Rule: optional(ev.Facts.Str("rule"))}
+		w.Asked = answeredBy(ev)
 		return nil
 	case x.Decision != nil:
 		w.recorded(x.Decision)
-		return w.approved(ctx, s, session, x.Decision.Ask, ev.Seq)
+		return w.approved(ctx, s, session, &x.Decision.Recorded)
 	case w.Event.Call == nil:
 		note("no decision belongs to an event of this type")
 		return nil
@@ -147,7 +148,7 @@ func (w *Who) decided(ctx context.Context, s *eventlog.Store, session uuid.UUID,
 		return err
 	}
 	w.recorded(d.Decision)
-	return w.approved(ctx, s, session, d.Decision.Ask, at)
+	return w.approved(ctx, s, session, &d.Decision.Recorded)
 }
 
 func (w *Who) recorded(d *replay.RecordedExplanation) {
@@ -155,20 +156,28 @@ func (w *Who) recorded(d *replay.RecordedExplanation) {
 	w.Decision, w.Reason, w.Origin = &r, &d.Reason, &d.Origin
 }
 
-// approved finds the answer that a decision relied on.
-func (w *Who) approved(ctx context.Context, s *eventlog.Store, session uuid.UUID, id string, before uint64) error {
-	if id == "" {
+// approved finds the answer that a decision relied on; of one that an approval was
+// needed for, what came of the question that its harness put itself.
+func (w *Who) approved(ctx context.Context, s *eventlog.Store, session uuid.UUID, d *replay.Recorded) error {
+	id, from, to := d.Ask, uint64(1), d.Seq
+	if d.Verdict == policy.VerdictNeedsApproval {
+		from, to = d.Seq+1, w.Session.Events
+	} else if id == "" {
 		return nil
 	}
-	for from := uint64(1); from != 0 && from < before; {
-		page, err := s.Read(ctx, session, eventlog.ReadOptions{From: from, To: before, MaxEvents: 1024})
+	for from != 0 && from <= to {
+		page, err := s.Read(ctx, session, eventlog.ReadOptions{From: from, To: to, MaxEvents: 1024})
 		if err != nil {
 			return err
 		}
 		for i := range page.Events {
 			ev := &page.Events[i]
-			if ev.Type == eventlog.TypeApprovalDecided && ev.Inherited == nil && ev.Facts.Str("ask") == id {
-				w.Asked = &Answered{Seq: ev.Seq, Ask: id, Outcome: ev.Facts.Str("outcome"), Decider: ev.Facts.Str("decider"), Rule: optional(ev.Facts.Str("rule"))}
+			switch {
+			case ev.Inherited != nil:
+			case ev.Type == eventlog.TypeApprovalAsked && ev.Facts.Str("elsewhere") != "" && ev.Facts.Str("call") == d.Call:
+				id = ev.Facts.Str("ask")
+			case ev.Type == eventlog.TypeApprovalDecided && id != "" && ev.Facts.Str("ask") == id:
+				w.Asked = answeredBy(ev)
 				return nil
 			}
 		}
@@ -177,11 +186,18 @@ func (w *Who) approved(ctx context.Context, s *eventlog.Store, session uuid.UUID
 	return nil
 }
 
+func answeredBy(ev *eventlog.Event) *Answered {
+	return &Answered{Seq: ev.Seq, Ask: ev.Facts.Str("ask"), Outcome: ev.Facts.Str("outcome"), Decider: ev.Facts.Str("decider"), Rule: optional(ev.Facts.Str("rule"))}
+}
+
 // answer says how far the chain goes, and what nobody can know from it.
 func (w *Who) answer(policyErr error) {
 	w.Unknown = []string{
 		"childlog authenticates nobody: that a principal or an operator is who the log says is the word of whoever wrote it",
 		"it sees what the harness reported: not whether a call was made, nor what it did",
+	}
+	if w.Asked != nil && w.Asked.Outcome == string(eventlog.AskAllowedElsewhere) {
+		w.Unknown = append(w.Unknown, "that the call was allowed is the word of its harness, which asked by itself; childlog granted nothing")
 	}
 	if w.Asked != nil && w.Asked.Decider == string(eventlog.DeciderHuman) {
 		w.Unknown = append(w.Unknown, "that a person answered is the word of the harness that asked")
