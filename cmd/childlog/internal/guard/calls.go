@@ -39,6 +39,9 @@ func (g *Guard) call(ctx context.Context, s *eventlog.Store, ev *Event) (Outcome
 	}
 	o := g.decided(ctx, s, &row, &j)
 	o.Notice, o.Context = notice, waited
+	if o.Verb == Ask {
+		return g.put(ctx, s, row, ev, r.Call.Escalation, o)
+	}
 	return o, nil
 }
 
@@ -209,7 +212,11 @@ func (g *Guard) permission(ctx context.Context, s *eventlog.Store, ev *Event) (O
 			return Outcome{}, err
 		}
 		if e.Approvals == policy.Ask {
-			return Outcome{Notice: notice}, g.note(ctx, s, row, ev)
+			ask, err := g.shown(ctx, s, &row, ev)
+			if err != nil {
+				return Outcome{}, err
+			}
+			return Outcome{Notice: notice}, g.note(ctx, s, row, ev, ask)
 		}
 	}
 	call := ev.Call
@@ -262,11 +269,12 @@ func (g *Guard) result(ctx context.Context, s *eventlog.Store, ev *Event) error 
 	case ev.Failure != "":
 		e.Media, e.Content = eventlog.MediaText, content(ev.Failure)
 	}
+	told := g.ran(ctx, s, &row, ev) // first: the question is open until its call has a result
 	err = g.append(ctx, s, row, fact(e, f))
 	if errors.Is(err, eventlog.ErrDuplicate) {
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(err, told)
 }
 
 func resultID(session uuid.UUID, call string) uuid.UUID { return derived(tagResult, session, call) }

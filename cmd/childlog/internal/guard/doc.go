@@ -23,6 +23,12 @@
 //     from, and why a wrong guess gives too little and never too much.
 //   - A tool call is tool/call and tool/decision in one commit, with tool_use_id as
 //     the call; its result tool/result, once.
+//   - A call that is put to the person of Claude Code is approval/asked, put
+//     elsewhere, and approval/decided by what the hooks tell of it: allowed-elsewhere
+//     if it ran (decider human if its question was seen to be shown, else host),
+//     rejected if the harness's classifier says so, cancelled by no_result if the
+//     turn goes on or ends without a result. That is the harness's word: it grants
+//     nothing, and nobody else answers such a question. See asked.go.
 //   - UserPromptSubmit and Stop are a turn, SubagentStart and SubagentStop the turn
 //     of a child. SubagentStop settles the child, SessionEnd everything that has
 //     not stopped. What goes on after that is activated anew. No activation stays
@@ -78,6 +84,13 @@
 //     UserPromptSubmit 30 s, SessionEnd 1.5 s.
 //   - agent_id names the agent of a call from 2.1.69 on. Before, an agent's calls
 //     look like the session's own and are decided as such; doctor tells.
+//   - No hook tells what a person answered (issues 37153, 77700 and 94791 of
+//     anthropics/claude-code): after a rejection none comes at all. PermissionRequest
+//     comes when a dialog appears; PostToolUse and PostToolUseFailure after a call
+//     that ran; PermissionDenied (2.1.88) after a rejection by the classifier of the
+//     mode auto, never after a person's. An ask was passed over where permissions
+//     were bypassed before 2.1.233 (issue 77212), so that a call ran is no proof that
+//     a person was asked.
 //   - PermissionRequest names no tool_use_id. SubagentStart comes again when an agent is
 //     resumed, and can't block. WorktreeCreate has to make a worktree: it is never
 //     installed.

@@ -91,6 +91,9 @@ func (g *Guard) end(ctx context.Context, s *eventlog.Store, ev *Event) error {
 	if err != nil {
 		return err
 	}
+	if row, err = g.leave(ctx, s, row); err != nil {
+		return err
+	}
 	reason := ev.Reason
 	if !eventlog.IsCode(reason) {
 		reason = "ended"
@@ -119,6 +122,11 @@ func (g *Guard) other(ctx context.Context, s *eventlog.Store, ev *Event) (Outcom
 	if err != nil {
 		return Outcome{}, err
 	}
+	if ev.Kind == KindDenied {
+		if err := g.refused(ctx, s, &row, ev); err != nil {
+			return Outcome{}, err
+		}
+	}
 	if err := g.note(ctx, s, row, ev); err != nil {
 		return Outcome{}, err
 	}
@@ -132,9 +140,17 @@ func (g *Guard) other(ctx context.Context, s *eventlog.Store, ev *Event) (Outcom
 // use for, bytes.
 const maxNoted = 256 << 10
 
+// typeNote is the type of the events that a guard writes of its own.
+const typeNote = "guard/event"
+
 // note records that an event came. Its input is content: it can be redacted.
-func (g *Guard) note(ctx context.Context, s *eventlog.Store, row eventlog.Row, ev *Event) error {
+func (g *Guard) note(ctx context.Context, s *eventlog.Store, row eventlog.Row, ev *Event, ask ...string) error {
 	f := map[string]any{"harness": string(g.Harness), "event": code(ev.Name)}
+	for _, ask := range ask { // the question that the event shows
+		if ask != "" {
+			f["ask"] = ask
+		}
+	}
 	for name, value := range map[string]string{"source": ev.Source, "reason": ev.Reason, "turn_id": ev.Turn} {
 		if eventlog.IsCode(value) {
 			f[name] = value
@@ -143,7 +159,7 @@ func (g *Guard) note(ctx context.Context, s *eventlog.Store, row eventlog.Row, e
 	if g.Observe {
 		f["observe"] = true
 	}
-	e := eventlog.NewEvent{Type: "guard/event", Ignorable: true}
+	e := eventlog.NewEvent{Type: typeNote, Ignorable: true}
 	if len(ev.Raw) <= maxNoted {
 		e.Media, e.Content = eventlog.MediaJSON, ev.Raw
 	}

@@ -49,6 +49,7 @@ const (
 	KindPermission             // may the call be made that the harness would ask a person about
 	KindResult                 // the call was made
 	KindFailure                // the call was made, or begun, and failed
+	KindDenied                 // the harness itself rejected the call
 	KindAgentStart
 	KindAgentStop
 )
@@ -76,7 +77,7 @@ var eventRows = [...]eventRow{
 	{"SubagentStop", KindAgentStop, "ac", true},
 	{"Stop", KindStop, "ac", true},
 	{"StopFailure", KindStop, "ac", false},
-	{"PermissionDenied", KindOther, "a", false},
+	{"PermissionDenied", KindDenied, "a", false},
 	{"PostToolBatch", KindOther, "a", false},
 	{"UserPromptExpansion", KindOther, "a", false},
 	{"Notification", KindOther, "a", false},

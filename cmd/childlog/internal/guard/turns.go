@@ -20,6 +20,9 @@ func (g *Guard) prompt(ctx context.Context, s *eventlog.Store, ev *Event) (Outco
 	if err != nil {
 		return Outcome{}, err
 	}
+	if row, err = g.leave(ctx, s, row); err != nil {
+		return Outcome{}, err
+	}
 	events := turnStart(&row, ev)
 	if ev.Prompt != "" {
 		events = append(events, eventlog.NewEvent{Type: eventlog.TypeUserMessage, Source: eventlog.SourceUser, Media: eventlog.MediaText, Content: content(ev.Prompt)})
@@ -68,6 +71,9 @@ func content(s string) []byte {
 func (g *Guard) stop(ctx context.Context, s *eventlog.Store, ev *Event) error {
 	row, _, err := g.actor(ctx, s, ev)
 	if err != nil {
+		return err
+	}
+	if row, err = g.leave(ctx, s, row); err != nil {
 		return err
 	}
 	reason := "completed"
