@@ -70,3 +70,22 @@ func TestAskAndAnswer(t *testing.T) {
 		require.ErrorIs(t, err, eventlog.ErrConflict, "another call of the same id")
 	})
 }
+
+// TestAskWorthNothing: a question whose allowance the sandbox would still refuse
+// is not put, and the refusal says what it takes.
+func TestAskWorthNothing(t *testing.T) {
+	both(t, func(t *testing.T, h harness.Harness) {
+		scene(t, h)
+		_, err := h.Append(ctx, harness.AppendRequest{Session: rootID, Events: []harness.Event{{Type: "turn/start", Facts: map[string]any{"turn": 1}}}})
+		require.NoError(t, err)
+		call := write("c1", "/etc/hosts")
+		call.Ask = "a1"
+		_, err = h.Ask(ctx, harness.AskRequest{Session: rootID, Call: call})
+		require.ErrorIs(t, err, eventlog.ErrUnauthorized)
+		require.ErrorContains(t, err, `would be worth nothing`)
+		require.ErrorContains(t, err, `"mode":"danger-full-access"`)
+		list, err := h.Asks(ctx, harness.AsksRequest{})
+		require.NoError(t, err)
+		require.Empty(t, list.Items)
+	})
+}
