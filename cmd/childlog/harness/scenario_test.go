@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -333,6 +334,36 @@ func TestAFollowThatIsLeftStaysLeft(t *testing.T) {
 		for range 50 {
 			for _, err := range h.Follow(ctx, harness.FollowRequest{}) {
 				require.ErrorIs(t, err, eventlog.ErrStoreClosed)
+			}
+		}
+	})
+}
+
+// TestCloseEndsFollows: also one that waits for what is to come, in a store that
+// stays open.
+func TestCloseEndsFollows(t *testing.T) {
+	both(t, func(t *testing.T, h harness.Harness) {
+		scene(t, h)
+		began, ended := make(chan struct{}, 99), make(chan error, 2)
+		for _, of := range []string{"", childID} {
+			go func() {
+				var last error
+				for _, last = range h.Follow(ctx, harness.FollowRequest{Session: of, Types: []string{"session/*"}}) {
+					began <- struct{}{}
+				}
+				ended <- last
+			}()
+		}
+		for range 3 { // which is all that there is
+			<-began
+		}
+		require.NoError(t, h.Close())
+		for range 2 {
+			select {
+			case err := <-ended:
+				require.ErrorIs(t, err, eventlog.ErrStoreClosed)
+			case <-time.After(time.Minute):
+				require.Fail(t, "a follow goes on")
 			}
 		}
 	})

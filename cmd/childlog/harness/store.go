@@ -20,6 +20,8 @@ type Store struct {
 	s      *eventlog.Store
 	owned  bool
 	closed atomic.Bool
+	open   context.Context // ends with Close
+	stop   context.CancelFunc
 
 	mu          sync.Mutex
 	authorizers map[uuid.UUID]*replay.Authorizer
@@ -44,13 +46,17 @@ func Open(ctx context.Context, dir string, o eventlog.Options) (*Store, error) {
 // On is a harness on a store that is open. The store stays the caller's to
 // close, after the harness.
 func On(s *eventlog.Store) *Store {
-	return &Store{s: s, authorizers: map[uuid.UUID]*replay.Authorizer{}}
+	h := &Store{s: s, authorizers: map[uuid.UUID]*replay.Authorizer{}}
+	h.open, h.stop = context.WithCancel(context.Background())
+	return h
 }
 
 // Close implements [Harness]. It closes the store if Open opened it, which
 // waits for what was queued.
 func (h *Store) Close() error {
-	if h.closed.Swap(true) || !h.owned {
+	was := h.closed.Swap(true)
+	h.stop() // those who wait for events in a store that stays open
+	if was || !h.owned {
 		return nil
 	}
 	return h.s.Close()

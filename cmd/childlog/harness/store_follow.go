@@ -76,7 +76,18 @@ type follower struct {
 	give func(cursor string, ev *eventlog.Event) error
 }
 
-func (f *follower) run(ctx context.Context) (err error) {
+func (f *follower) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.h.open, cancel)()
+	err := f.follow(ctx)
+	if closed := f.h.usable(); closed != nil && err != nil {
+		return closed
+	}
+	return err
+}
+
+func (f *follower) follow(ctx context.Context) (err error) {
 	if f.f, err = f.h.filtered(filter.Filter{Types: f.r.Types}); err != nil {
 		return err
 	}
