@@ -82,7 +82,7 @@ func TestEntryPointsWriteTheirOwnTypesOnly(t *testing.T) {
 	entries := []string{entryHarness: "harness", EntryCreate: "create", EntryDelegation: "delegation", EntryOperator: "operator", EntryRuntime: "runtime", EntryImport: "import", EntryStore: "store", EntryErase: "erase"}
 	for e, name := range entries {
 		var types []string
-		for typ := range coreTypes {
+		for typ := range coreTypes() {
 			types = append(types, typ)
 		}
 		types = append(types, "plugin/note", "store/anything", "content/anything")

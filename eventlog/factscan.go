@@ -1,12 +1,15 @@
 package eventlog
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // knownNames are the names of this version's facts, so that decoding a map
 // allocates none of them: a receipt has about two hundred.
-var knownNames = func() map[string]string {
+var knownNames = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
-	for _, spec := range coreTypes {
+	for _, spec := range coreTypes() {
 		for name := range spec.fields {
 			m[name] = name
 		}
@@ -17,10 +20,10 @@ var knownNames = func() map[string]string {
 		m[name] = name
 	}
 	return m
-}()
+})
 
 func factName(raw []byte) string {
-	if name, ok := knownNames[string(raw)]; ok {
+	if name, ok := knownNames()[string(raw)]; ok {
 		return name
 	}
 	return string(raw)

@@ -9,7 +9,7 @@ import (
 
 // requireScanAgrees: what the scan admits, the decoding check admits too.
 func requireScanAgrees(t require.TestingT, typ string, facts Facts) (admitted bool) {
-	spec, known := coreTypes[typ]
+	spec, known := coreTypes()[typ]
 	if admitted = spec.admits(facts); admitted {
 		require.NoError(t, spec.check(typ, known, facts), "%s %x", typ, []byte(facts))
 	}

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,11 +42,9 @@ const (
 )
 
 // closedFamilies are written by their own calls only. A type of one that this
-// version does not know makes policy unreadable: it may narrow something.
-var closedFamilies = map[string]bool{
-	"session": true, "delegation": true, "sandbox": true, "approval": true, "policy": true,
-	"activation": true, "inbox": true, "control": true, "notice": true, "content": true, "store": true,
-}
+// version does not know makes policy unreadable: it may narrow something. In the
+// order of their names.
+var closedFamilies = [...]string{"activation", "approval", "content", "control", "delegation", "inbox", "notice", "policy", "sandbox", "session", "store"}
 
 // Family is the part of a type before its first slash.
 func Family(typ string) string {
@@ -56,7 +55,7 @@ func Family(typ string) string {
 // IsClosed reports whether only a call of its own may write the type: the
 // closed families and the decision record.
 func IsClosed(typ string) bool {
-	return closedFamilies[Family(typ)] || typ == TypeToolDecision
+	return slices.Contains(closedFamilies[:], Family(typ)) || typ == TypeToolDecision
 }
 
 // IsKnown reports whether this version knows the type of a closed family at
@@ -65,16 +64,16 @@ func IsKnown(typ string, version uint8) bool {
 	if !IsClosed(typ) {
 		return true
 	}
-	spec, ok := coreTypes[typ]
+	spec, ok := coreTypes()[typ]
 	return ok && version <= spec.version
 }
 
 // IsCore reports whether this version gives the type a meaning of its own.
-func IsCore(typ string) bool { _, ok := coreTypes[typ]; return ok }
+func IsCore(typ string) bool { _, ok := coreTypes()[typ]; return ok }
 
 // isPolicyBearing reports whether the type changes the effective policy when
 // it is a session's own event. Seed copies never do.
-func isPolicyBearing(typ string) bool { return coreTypes[typ].policy }
+func isPolicyBearing(typ string) bool { return coreTypes()[typ].policy }
 
 // CheckType validates a type's form: family/name of lower case letters,
 // digits, '-', '.' and '/', at most MaxTypeLen bytes.

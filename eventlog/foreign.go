@@ -71,7 +71,7 @@ func NewForeignEvent(session uuid.UUID, header []byte, chunks [][]byte) (Foreign
 		return refuse(err)
 	}
 	ev.Session, ev.Imported = session, true
-	spec, known := coreTypes[ev.Type]
+	spec, known := coreTypes()[ev.Type]
 	if !known || ev.Version == spec.version {
 		if err := checkFacts(ev.Type, ev.Facts); err != nil && (known || !IsClosed(ev.Type)) {
 			return refuse(err)

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,13 +84,13 @@ func appendHeader(b []byte, p *pending, seq, prevPolicy uint64) []byte {
 }
 
 // typeNames interns the core types, so that decoding one allocates no name.
-var typeNames = func() map[string]string {
-	m := make(map[string]string, len(coreTypes))
-	for name := range coreTypes {
+var typeNames = sync.OnceValue(func() map[string]string {
+	m := make(map[string]string, len(coreTypes()))
+	for name := range coreTypes() {
 		m[name] = name
 	}
 	return m
-}()
+})
 
 // byteCursor reads fixed and variable fields; the first failure sticks.
 type byteCursor struct {
@@ -173,7 +174,7 @@ func decodeHeader(b []byte, ev *Event) error {
 	if flags&^byte(headerFlags) != 0 {
 		return fmt.Errorf("header: flags: unknown bits in 0x%02x", flags)
 	}
-	if name, ok := typeNames[string(typ)]; ok {
+	if name, ok := typeNames()[string(typ)]; ok {
 		ev.Type = name
 	} else {
 		ev.Type = string(typ)

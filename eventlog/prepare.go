@@ -85,7 +85,7 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 		}
 		return fmt.Errorf("%w: this call does not write %s with source %s", ErrUnauthorized, ev.Type, p.source)
 	}
-	if _, ok := coreTypes[ev.Type]; IsClosed(ev.Type) && !ok {
+	if _, ok := coreTypes()[ev.Type]; IsClosed(ev.Type) && !ok {
 		return fmt.Errorf("%w: %s is of a closed family and not one of its types", ErrUnknownType, ev.Type)
 	}
 	if ev.Inherited != nil && via != EntryImport && via != EntryDelegation {
@@ -116,7 +116,7 @@ func (s *Store) prepareEvent(via Entry, ev *NewEvent, p *pending, now int64) err
 	if via != EntryImport && ev.Facts.Str("claimed") != "" {
 		return fmt.Errorf("%w: facts/claimed is for importers", ErrUnauthorized)
 	}
-	p.version = coreTypes[ev.Type].version
+	p.version = coreTypes()[ev.Type].version
 	p.policy = isPolicyBearing(ev.Type) && ev.Inherited == nil
 	switch p.media = ev.Media; p.media {
 	case MediaNone:

@@ -31,7 +31,7 @@ type WriterInfo struct {
 }
 
 // factNames are what fieldKinds are called.
-var factNames = map[fieldKind]string{anInt: "integer", aBool: "boolean", aCode: "code", anID: "id", aHash: "hash", aPath: "path", aMap: "map", aList: "list"}
+var factNames = [...]string{anInt: "integer", aBool: "boolean", aCode: "code", anID: "id", aHash: "hash", aPath: "path", aMap: "map", aList: "list"}
 
 // entryNames are what entry points are called, in the order of Entry.
 var entryNames = [...]string{entryHarness: "harness", EntryCreate: "creation", EntryDelegation: "delegation", EntryOperator: "operator",
@@ -41,8 +41,8 @@ var entryNames = [...]string{entryHarness: "harness", EntryCreate: "creation", E
 // order of their names. A harness may add types of open families.
 func Types() []TypeInfo {
 	var out []TypeInfo
-	for _, typ := range slices.Sorted(maps.Keys(coreTypes)) {
-		spec := coreTypes[typ]
+	for _, typ := range slices.Sorted(maps.Keys(coreTypes())) {
+		spec := coreTypes()[typ]
 		t := TypeInfo{Type: typ, Version: int(spec.version), Closed: IsClosed(typ), Policy: spec.policy, Strict: spec.strict}
 		for _, name := range slices.Sorted(maps.Keys(spec.fields)) {
 			f := spec.fields[name]
@@ -65,4 +65,4 @@ func Types() []TypeInfo {
 }
 
 // ClosedFamilies lists the families of which a harness writes nothing.
-func ClosedFamilies() []string { return slices.Sorted(maps.Keys(closedFamilies)) }
+func ClosedFamilies() []string { return slices.Clone(closedFamilies[:]) }

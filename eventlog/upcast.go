@@ -1,16 +1,21 @@
 package eventlog
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // upcasters turn the facts of an older schema version into the next one's.
 // They are pure; a field that the old version lacked gets a restrictive
 // value. A version that was ever released keeps its upcaster for ever, tested
 // by the golden stores in testdata. Version 1 is the first of every type but
 // two.
-var upcasters = map[string]map[uint8]func(map[string]any) map[string]any{
-	TypeDelegationGranted: {0: receiptFrom0},
-	TypePolicyProfile:     {0: func(map[string]any) map[string]any { return map[string]any{} }}, // halves that permit nothing; no call ever wrote one
-}
+var upcasters = sync.OnceValue(func() map[string]map[uint8]func(map[string]any) map[string]any {
+	return map[string]map[uint8]func(map[string]any) map[string]any{
+		TypeDelegationGranted: {0: receiptFrom0},
+		TypePolicyProfile:     {0: func(map[string]any) map[string]any { return map[string]any{} }}, // halves that permit nothing; no call ever wrote one
+	}
+})
 
 // receiptFrom0 completes a receipt of the first release, which recorded a
 // sandbox and no authority. What such a child was promised beyond reading is
@@ -27,7 +32,7 @@ func receiptFrom0(m map[string]any) map[string]any {
 
 // upcast brings facts to the newest version this code knows.
 func upcast(typ string, version uint8, facts Facts) (Facts, error) {
-	spec, ok := coreTypes[typ]
+	spec, ok := coreTypes()[typ]
 	if !ok {
 		return facts, nil
 	}
@@ -35,7 +40,7 @@ func upcast(typ string, version uint8, facts Facts) (Facts, error) {
 		return nil, fmt.Errorf("schema version: newest known %d, got %d", spec.version, version)
 	}
 	for v := version; v < spec.version; v++ {
-		up := upcasters[typ][v]
+		up := upcasters()[typ][v]
 		if up == nil {
 			return nil, fmt.Errorf("schema version: no way from %d to %d", v, v+1)
 		}

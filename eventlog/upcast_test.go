@@ -12,14 +12,14 @@ import (
 // nextVersion makes the type's present schema an old one for the time of the
 // test, as a later release will.
 func nextVersion(t *testing.T, typ string, up func(map[string]any) map[string]any) {
-	was := coreTypes[typ]
+	was := coreTypes()[typ]
 	next := was
 	next.version++
-	coreTypes[typ] = next
-	upcasters[typ] = map[uint8]func(map[string]any) map[string]any{was.version: up}
+	coreTypes()[typ] = next
+	upcasters()[typ] = map[uint8]func(map[string]any) map[string]any{was.version: up}
 	t.Cleanup(func() {
-		coreTypes[typ] = was
-		delete(upcasters, typ)
+		coreTypes()[typ] = was
+		delete(upcasters(), typ)
 	})
 }
 
@@ -173,9 +173,9 @@ func TestCase15_UnknownTypes(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, row.UnknownSeq)
 
-	coreTypes["policy/future"] = typeSpec{version: 1, policy: true} // a newer version's type
+	coreTypes()["policy/future"] = typeSpec{version: 1, policy: true} // a newer version's type
 	_, err = ts.transact(EntryOperator, Batch{Session: id, Expect: Any(), Events: []NewEvent{{Type: "policy/future"}}})
-	delete(coreTypes, "policy/future")
+	delete(coreTypes(), "policy/future")
 	require.NoError(t, err)
 	ts.dropIndex()
 	ts.open()

@@ -18,7 +18,13 @@ type seed struct {
 
 // notConversation are the open families that a seed leaves out: what was used is
 // counted where it was used, and importers' notes are about files.
-var notConversation = map[string]bool{"usage": true, "import": true}
+func notConversation(family string) bool {
+	switch family {
+	case "usage", "import":
+		return true
+	}
+	return false
+}
 
 // seedOf reads the seed that a request asks for: from the parent's log as it was
 // at the capture, or from evidence that is adopted. What evidence brings is
@@ -86,7 +92,7 @@ func readSeed(ctx context.Context, s *eventlog.Store, from uuid.UUID, fork uint6
 			case eventlog.TypeTurnEnd:
 				openTurn = 0
 			}
-			if eventlog.IsClosed(ev.Type) || notConversation[eventlog.Family(ev.Type)] {
+			if eventlog.IsClosed(ev.Type) || notConversation(eventlog.Family(ev.Type)) {
 				continue
 			}
 			if ev.ContentErr != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -100,27 +101,29 @@ func authorityRule(e *Effective, field string, h held, where string) string {
 	case h.rule == policy.RuleProfile:
 		return "stated by the profile of this root, " + where
 	}
-	if why, ok := cutWords[h.rule]; ok {
+	if why, ok := cutWords()[h.rule]; ok {
 		return why + ", " + where
 	}
 	return "cut by rule " + string(h.rule) + " at the delegation, " + where
 }
 
 // cutWords says in words why a delegation granted less than was asked for.
-var cutWords = map[policy.Rule]string{
-	policy.RuleParent:        "the parent could hand on no more",
-	policy.RuleGrantExpired:  "the explicit grant that would give more had expired",
-	policy.RuleGrantSpent:    "the explicit grant that would give more was used up",
-	policy.RuleMergeReadOnly: "the merge contract permits no writing",
-	policy.RuleMergeScope:    "the merge contract confines it",
-	policy.RuleOwnLimits:     "no child outlives its parent",
-	policy.RuleDenyNetwork:   "fetch_url is denied, so there is no network",
-	policy.RuleDenyTests:     "run_tests is denied, so a shell may only inspect",
-	policy.RuleDenyShell:     "exec_shell is denied, so there is no raw shell",
-	policy.RulePermissions:   "the profile's permissions cap the grant",
-	policy.RuleProfileShell:  "the profile's shell caps the grant's",
-	policy.RuleToolsEmpty:    "there are no tools, so there are no files",
-}
+var cutWords = sync.OnceValue(func() map[policy.Rule]string {
+	return map[policy.Rule]string{
+		policy.RuleParent:        "the parent could hand on no more",
+		policy.RuleGrantExpired:  "the explicit grant that would give more had expired",
+		policy.RuleGrantSpent:    "the explicit grant that would give more was used up",
+		policy.RuleMergeReadOnly: "the merge contract permits no writing",
+		policy.RuleMergeScope:    "the merge contract confines it",
+		policy.RuleOwnLimits:     "no child outlives its parent",
+		policy.RuleDenyNetwork:   "fetch_url is denied, so there is no network",
+		policy.RuleDenyTests:     "run_tests is denied, so a shell may only inspect",
+		policy.RuleDenyShell:     "exec_shell is denied, so there is no raw shell",
+		policy.RulePermissions:   "the profile's permissions cap the grant",
+		policy.RuleProfileShell:  "the profile's shell caps the grant's",
+		policy.RuleToolsEmpty:    "there are no tools, so there are no files",
+	}
+})
 
 // change says what would give another value.
 func change(e *Effective, field string, h held) string {

@@ -105,7 +105,7 @@ func (f *folder) event(ev *eventlog.Event) error {
 		}
 		return fmt.Errorf("%w: session %s: %w: %s version %d at seq %d was written by a newer version", eventlog.ErrPolicyUnreadable, ev.Session, eventlog.ErrUnknownType, ev.Type, ev.Version, ev.Seq)
 	}
-	if marked := writers[ev.Type] != nil; marked != ev.PolicyBearing {
+	if marked := writersOf(ev.Type) != nil; marked != ev.PolicyBearing {
 		// The links lead along the marks: an event without one would be seen
 		// by a full replay and not by the policy.
 		return f.unreadable(ev, "policy mark: want %t, got %t", marked, ev.PolicyBearing)
@@ -146,13 +146,26 @@ func (f *folder) event(ev *eventlog.Event) error {
 
 // writers lists, for each policy-bearing type, the sources that its event in a
 // native log can have. An imported log has one source only.
-var writers = map[string][]eventlog.Source{
-	eventlog.TypeSessionCreated:    {eventlog.SourceOperator, eventlog.SourceDelegation}, // by kind, see begin
-	eventlog.TypeDelegationGranted: {eventlog.SourceDelegation},
-	eventlog.TypeSandboxMode:       {eventlog.SourceDelegation, eventlog.SourceOperator, eventlog.SourceRuntime},
-	eventlog.TypeApprovalPolicy:    {eventlog.SourceDelegation, eventlog.SourceOperator, eventlog.SourceRuntime},
-	eventlog.TypePolicyNarrowed:    {eventlog.SourceOperator},
-	eventlog.TypePolicyProfile:     {eventlog.SourceOperator},
+var writers = [...]struct {
+	typ     string
+	sources []eventlog.Source
+}{
+	{eventlog.TypeSessionCreated, []eventlog.Source{eventlog.SourceOperator, eventlog.SourceDelegation}}, // by kind, see begin
+	{eventlog.TypeDelegationGranted, []eventlog.Source{eventlog.SourceDelegation}},
+	{eventlog.TypeSandboxMode, []eventlog.Source{eventlog.SourceDelegation, eventlog.SourceOperator, eventlog.SourceRuntime}},
+	{eventlog.TypeApprovalPolicy, []eventlog.Source{eventlog.SourceDelegation, eventlog.SourceOperator, eventlog.SourceRuntime}},
+	{eventlog.TypePolicyNarrowed, []eventlog.Source{eventlog.SourceOperator}},
+	{eventlog.TypePolicyProfile, []eventlog.Source{eventlog.SourceOperator}},
+}
+
+// writersOf is nil for a type that bears no policy.
+func writersOf(typ string) []eventlog.Source {
+	for i := range writers {
+		if writers[i].typ == typ {
+			return writers[i].sources
+		}
+	}
+	return nil
 }
 
 // writer refuses an event that no call of ours can have written there. The
@@ -163,7 +176,7 @@ func (f *folder) writer(ev *eventlog.Event) error {
 	switch {
 	case f.created.Evidence && ev.Source == eventlog.SourceImport:
 		return nil
-	case f.created.Evidence || !slices.Contains(writers[ev.Type], ev.Source):
+	case f.created.Evidence || !slices.Contains(writersOf(ev.Type), ev.Source):
 		return f.unreadable(ev, "source %s does not fit the session", ev.Source)
 	case inside && ev.Source != eventlog.SourceDelegation:
 		return f.unreadable(ev, "source %s inside the delegation", ev.Source)

@@ -105,7 +105,7 @@ func (r *reader) all(ctx context.Context, in io.Reader) (err error) {
 }
 
 // order is the order of records; those of the journal share a place.
-var order = map[byte]int{kindHead: 0, kindKey: 1, kindNote: 2, kindSession: 3, kindFrame: 4, kindChunk: 4, kindWithout: 4, kindTomb: 4, kindSubtree: 4, kindEnd: 5}
+var order = [256]int{kindHead: 0, kindKey: 1, kindNote: 2, kindSession: 3, kindFrame: 4, kindChunk: 4, kindWithout: 4, kindTomb: 4, kindSubtree: 4, kindEnd: 5}
 
 func (r *reader) record(at int64, kind byte, body []byte) error {
 	c := &cursor{b: body}

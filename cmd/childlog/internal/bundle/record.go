@@ -35,7 +35,7 @@ const (
 
 // most bounds the body of each kind of record, bytes: a reader takes no more
 // memory than that for what a length says.
-var most = map[byte]int{kindHead: 256, kindKey: 1 << 10, kindNote: 64 << 10, kindSession: 128, kindFrame: eventlog.MaxRawFrame + 16,
+var most = [256]int{kindHead: 256, kindKey: 1 << 10, kindNote: 64 << 10, kindSession: 128, kindFrame: eventlog.MaxRawFrame + 16,
 	kindChunk: eventlog.MaxChunk + 32, kindWithout: 32, kindTomb: 64, kindSubtree: 64, kindEnd: 256}
 
 const recordHead = 1 + 4

@@ -199,8 +199,15 @@ func parseMessage(v jsontext.Value) (m message, ok bool) {
 	return m, objects > 0 || elements == 0
 }
 
-// Kinds of content elements, as the API and its server tools name them.
-var callTypes = map[string]bool{"tool_use": true, "server_tool_use": true, "mcp_tool_use": true}
+// isCall reports whether a content element is a call, as the API and its server
+// tools name them.
+func isCall(kind string) bool {
+	switch kind {
+	case "tool_use", "server_tool_use", "mcp_tool_use":
+		return true
+	}
+	return false
+}
 
 const (
 	resultSuffix = "tool_result" // tool_result, web_search_tool_result, mcp_tool_result ...
@@ -210,9 +217,9 @@ const (
 func (m *message) element(el jsontext.Value) {
 	typ, _ := importer.Text(el, "type")
 	switch {
-	case len(m.calls)+len(m.results) >= maxParts && (callTypes[typ] || strings.HasSuffix(typ, resultSuffix)):
+	case len(m.calls)+len(m.results) >= maxParts && (isCall(typ) || strings.HasSuffix(typ, resultSuffix)):
 		m.more++
-	case callTypes[typ]:
+	case isCall(typ):
 		b := block{input: importer.At(el, "input"), event: -1}
 		b.id, _ = importer.Text(el, "id")
 		b.tool, _ = importer.Text(el, "name")

@@ -138,9 +138,14 @@ const (
 // the classifier of auto mode.
 const denialUser = "user-rejected"
 
-// Denial kinds that are none: somebody stopped the harness, and nobody and no
-// rule decided about the call.
-var stopped = map[string]string{"interrupted": outcomeInterrupted, "cancelled": outcomeInterrupted}
+// stopped is the outcome that a denial kind means if it is none: somebody stopped
+// the harness, and nobody and no rule decided about the call.
+func stopped(kind string) (outcome string) {
+	if kind == "interrupted" || kind == "cancelled" {
+		return outcomeInterrupted
+	}
+	return ""
+}
 
 // What versions before toolDenialKind wrote in toolUseResult.
 const (
@@ -181,14 +186,14 @@ func (m *mapper) result(out *mapped, i int) eventlog.Facts {
 		outcome = "error"
 	}
 	pairs := []any{"call", importer.Code(r.id)}
-	if status, _ := importer.Text(e.toolUseResult, "status"); launched[status] && !r.fails {
+	if status, _ := importer.Text(e.toolUseResult, "status"); launched(status) && !r.fails {
 		outcome = outcomeLaunched
 	}
 	if cut, _ := importer.Boolean(e.toolUseResult, "interrupted"); cut {
 		outcome = outcomeInterrupted
 	}
 	if kind, inferred := denial(e); kind != "" && (r.fails || len(out.m.results) == 1) {
-		if outcome = stopped[kind]; outcome == "" {
+		if outcome = stopped(kind); outcome == "" {
 			outcome = outcomeDenied
 		}
 		pairs = append(pairs, "denial", importer.Code(kind))
@@ -202,8 +207,14 @@ func (m *mapper) result(out *mapped, i int) eventlog.Facts {
 	return named(e, append(pairs, "outcome", outcome)...)
 }
 
-// launched are the states of a result that is not the end of its agent.
-var launched = map[string]bool{"async_launched": true, "remote_launched": true}
+// launched reports whether a result with this state is not the end of its agent.
+func launched(status string) bool {
+	switch status {
+	case "async_launched", "remote_launched":
+		return true
+	}
+	return false
+}
 
 // agentOf is the agent that a result speaks of.
 func agentOf(e *entry) string {
@@ -216,7 +227,7 @@ func agentOf(e *entry) string {
 // logs; what was allowed can't be told from what was never asked.
 func (m *mapper) denied(out *mapped) {
 	kind, _ := denial(out.e)
-	if kind == "" || stopped[kind] != "" {
+	if kind == "" || stopped(kind) != "" {
 		return
 	}
 	for i := range out.m.results {

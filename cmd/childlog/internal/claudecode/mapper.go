@@ -143,7 +143,7 @@ func (m *mapper) typed(out *mapped, own eventlog.NewEvent) eventlog.NewEvent {
 		return m.system(e, own)
 	}
 	m.remember(e)
-	if !knownTypes[e.typ] {
+	if !isKnown(e.typ) {
 		m.unknown(e.typ)
 	}
 	return m.other(own, e)
@@ -176,15 +176,17 @@ func (m *mapper) remember(e *entry) {
 	m.file.seen[keyOf(id)] = struct{}{}
 }
 
-// knownTypes are those that Claude Code is known to write beside the ones that
+// isKnown reports whether Claude Code is known to write the type beside those that
 // are mapped. They state nothing that a store of delegations has a type for.
-var knownTypes = map[string]bool{
-	"attachment": true, "progress": true, "summary": true, "mode": true, "ai-title": true, "custom-title": true, "agent-name": true,
-	"last-prompt": true, "queue-operation": true, "file-history-snapshot": true, "file-history-delta": true, "bridge-session": true,
-	"cost-state": true, "pr-link": true, "frame-link": true, "atis-latch": true, "worktree-state": true, "tag": true, "relocated": true,
-	"agent-color": true, "agent-setting": true, "content-replacement": true, "attribution-snapshot": true, "continued-in": true,
-	"fork-context-ref": true, "ended-by-model": true, "history-suppression": true, "artifact-autoreact-ledger": true,
-	"artifact-comment-monitor": true,
+func isKnown(typ string) bool {
+	switch typ {
+	case "attachment", "progress", "summary", "mode", "ai-title", "custom-title", "agent-name", "last-prompt", "queue-operation",
+		"file-history-snapshot", "file-history-delta", "bridge-session", "cost-state", "pr-link", "frame-link", "atis-latch", "worktree-state",
+		"tag", "relocated", "agent-color", "agent-setting", "content-replacement", "attribution-snapshot", "continued-in", "fork-context-ref",
+		"ended-by-model", "history-suppression", "artifact-autoreact-ledger", "artifact-comment-monitor":
+		return true
+	}
+	return false
 }
 
 // other keeps a line whose type has no counterpart, with what names it.

@@ -16,7 +16,14 @@ const (
 	modeAuto    = "auto"              // a classifier answers instead of a person
 )
 
-var knownModes = map[string]bool{modeDefault: true, modeEdits: true, modePlan: true, modeBypass: true, modeDont: true, modeAuto: true}
+// isMode reports whether a mode is one that is known.
+func isMode(mode string) bool {
+	switch mode {
+	case modeDefault, modeEdits, modePlan, modeBypass, modeDont, modeAuto:
+		return true
+	}
+	return false
+}
 
 // approvalOf is what a permission mode is worth as an approval policy. Two
 // modes are what childlog's two values mean. The others are kept by name and

@@ -105,7 +105,7 @@ func (n *notes) line(out *mapped, line importer.Line, seqs []uint64) {
 		if c.unsandboxed {
 			n.report(codeUnsandboxed, line.Number, seqs[c.event], fmt.Sprintf("the call of %.80q asks to run outside of the sandbox", c.tool))
 		}
-		if delegates[c.tool] {
+		if delegates(c.tool) {
 			n.call(c, seqs[c.event], line.Number)
 		}
 	}
@@ -115,7 +115,7 @@ func (n *notes) mode(value string, seq uint64, line int64, facts eventlog.Facts)
 	switch {
 	case value == modeBypass:
 		n.report(codeBypass, line, seq, "from here on nothing is asked and everything runs, as far as the permission mode goes")
-	case !knownModes[value]:
+	case !isMode(value):
 		n.report(codeUnknownMode, line, seq, fmt.Sprintf("permission mode %.80q is not known here and counts as ask", value))
 	}
 	if len(n.policy) >= maxPolicy {
@@ -127,8 +127,14 @@ func (n *notes) mode(value string, seq uint64, line int64, facts eventlog.Facts)
 	n.modes = append(n.modes, mode{value: importer.Clip(value), seq: seq})
 }
 
-// delegates are the tools that make agents.
-var delegates = map[string]bool{"Task": true, "Agent": true, "Workflow": true}
+// delegates reports whether a tool makes agents.
+func delegates(tool string) bool {
+	switch tool {
+	case "Task", "Agent", "Workflow":
+		return true
+	}
+	return false
+}
 
 func (n *notes) call(b *block, seq uint64, line int64) {
 	if len(n.calls) >= maxCalls {
@@ -162,7 +168,7 @@ func (n *notes) user(out *mapped) {
 			continue // toolUseResult speaks of one
 		}
 		status, _ := importer.Text(out.e.toolUseResult, "status")
-		c.launched = launched[status]
+		c.launched = launched(status)
 		c.background = c.background || c.launched
 		c.agent = importer.Bounded(agentOf(out.e))
 		c.run, _ = importer.Text(out.e.toolUseResult, "runId")

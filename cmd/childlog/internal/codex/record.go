@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -50,12 +51,15 @@ var msgTypes = names("token_count", "task_started", "task_complete", "turn_start
 	"collab_agent_interaction_end", "collab_waiting_begin", "collab_waiting_end", "collab_close_begin", "collab_close_end", "collab_resume_begin", "collab_resume_end",
 	"session_configured", "plan_update", "turn_diff", "background_event", "deprecation_notice", "model_reroute", "shutdown_complete")
 
-func names(list ...string) map[string]string {
-	m := make(map[string]string, len(list))
-	for _, n := range list {
-		m[n] = n
-	}
-	return m
+// names makes a table when it is first asked for.
+func names(list ...string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		m := make(map[string]string, len(list))
+		for _, n := range list {
+			m[n] = n
+		}
+		return m
+	})
 }
 
 // word is the text of a value, without copying one of the known.
@@ -92,7 +96,7 @@ func open(doc jsontext.Value) (rec record, ok bool) {
 	})
 	switch {
 	case body != nil:
-		if rec.typ = word(typ, lineTypes); rec.typ == "" {
+		if rec.typ = word(typ, lineTypes()); rec.typ == "" {
 			return rec, false
 		}
 		rec.p.read(body, &rec.sub)
@@ -101,7 +105,7 @@ func open(doc jsontext.Value) (rec record, ok bool) {
 		if rec.typ = "response_item"; rec.sub == "" {
 			return rec, false
 		}
-		if _, item := itemTypes[rec.sub]; !item {
+		if _, item := itemTypes()[rec.sub]; !item {
 			rec.typ, rec.sub = rec.sub, ""
 		}
 	case old != nil:
@@ -120,8 +124,8 @@ func (p *payload) read(raw jsontext.Value, sub *string) {
 	importer.Members(raw, func(key, v jsontext.Value) bool {
 		switch string(key) {
 		case `"type"`:
-			if *sub = word(v, itemTypes); msgTypes[*sub] != "" {
-				*sub = msgTypes[*sub]
+			if *sub = word(v, itemTypes()); msgTypes()[*sub] != "" {
+				*sub = msgTypes()[*sub]
 			}
 		case `"turn_id"`:
 			p.turn = v
@@ -193,15 +197,15 @@ func (r *record) original() string {
 
 // unknown reports whether the line is of a type that is not known to be written.
 func (r *record) unknown() bool {
-	if _, ok := lineTypes[r.typ]; !ok {
+	if _, ok := lineTypes()[r.typ]; !ok {
 		return r.typ != "record_type"
 	}
 	switch r.typ {
 	case "response_item":
-		_, ok := itemTypes[r.sub]
+		_, ok := itemTypes()[r.sub]
 		return !ok
 	case "event_msg":
-		_, ok := msgTypes[r.sub]
+		_, ok := msgTypes()[r.sub]
 		return !ok
 	}
 	return false

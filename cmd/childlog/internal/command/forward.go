@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,15 +28,16 @@ const (
 
 // seats lists the commands that a holder runs for others. Any other runs here: a
 // holder lends its caller the operations of the store and nothing else.
-var seats = map[string]seat{
-	"root": writes, "delegate": writes, "adopt": writes, "append": writes, "switch": writes, "narrow": writes,
-	"send": writes, "interrupt": writes, "inbox": writes, "activate": writes, "end": writes, "settle": writes, "close": writes, "notices": writes,
-	"ls": reads, "tree": reads, "show": reads, "log": reads, "search": reads,
-	"policy": reads, "resume": reads, "check": writes, "explain": reads, "diff": reads, "rules show": reads, "rules set": writes,
-	"ask": writes, "asks": reads, "answer": writes, "guard handle": writes,
-	"review": reads, "report": reads, "who": reads, "verify": reads, "checkpoint": writes, "prove": reads,
-	"redact": writes, "hold": writes, "release": writes, "purge": writes, "retention": writes,
-	"export": writes, "import": writes, "stats": reads, "backup": reads, "compact": writes, "reindex": writes,
+var seats = [...][]string{
+	reads: {
+		"ls", "tree", "show", "log", "search", "policy", "resume", "explain", "diff", "rules show", "asks", "review", "report",
+		"who", "verify", "prove", "stats", "backup",
+	},
+	writes: {
+		"root", "delegate", "adopt", "append", "switch", "narrow", "send", "interrupt", "inbox", "activate", "end", "settle", "close",
+		"notices", "check", "rules set", "ask", "answer", "guard handle", "checkpoint", "redact", "hold", "release", "purge", "retention",
+		"export", "import", "compact", "reindex",
+	},
 }
 
 // seatOf is where a command runs. A flag may say that it needs no store.
@@ -43,7 +45,8 @@ func seatOf(cmd *cobra.Command) seat {
 	if f := cmd.Flags().Lookup("bundle"); cmd.Name() == "verify" && f != nil && f.Changed {
 		return here
 	}
-	return seats[strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")]
+	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	return seat(max(0, slices.IndexFunc(seats[:], func(names []string) bool { return slices.Contains(names, name) })))
 }
 
 // forward runs the command in the process that holds the store, if one does. It

@@ -151,9 +151,14 @@ func placeText(p *review.Place) term.Text {
 	return term.Cat(term.Plain(where), term.Dim("  ", p.Detail))
 }
 
-// alwaysShown are the fields of a receipt that a reader looks for.
-var alwaysShown = map[string]bool{policy.FieldFiles: true, policy.FieldGrantShell: true, policy.FieldGrantNetwork: true, policy.FieldScope: true,
-	policy.FieldTools: true}
+// alwaysShown reports whether a field of a receipt is one that a reader looks for.
+func alwaysShown(field string) bool {
+	switch field {
+	case policy.FieldFiles, policy.FieldGrantShell, policy.FieldGrantNetwork, policy.FieldScope, policy.FieldTools:
+		return true
+	}
+	return false
+}
 
 func (a *app) receipt(of *review.Review) {
 	r := of.Receipt
@@ -186,7 +191,7 @@ func (a *app) receipt(of *review.Review) {
 			deadline = fmt.Sprintf("deadline %s (asked for: %s; ceiling: %s)", secondsOf(f.Granted), secondsOf(f.Requested), secondsOf(f.Ceiling))
 			continue
 		}
-		if !f.Cut() && f.Granted == f.Requested && f.Granted == f.Ceiling && !alwaysShown[f.Field] {
+		if !f.Cut() && f.Granted == f.Requested && f.Granted == f.Ceiling && !alwaysShown(f.Field) {
 			as++
 			continue
 		}

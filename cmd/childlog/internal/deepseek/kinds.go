@@ -3,6 +3,7 @@ package deepseek
 import (
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,28 +19,36 @@ type kind func(m *mapper, out *mapped, line importer.Line) (f eventlog.Facts, ok
 
 // kinds are the types that the harness is known to write. Those without a
 // function keep their name if it may stand, and are import/other if not.
-var kinds = map[string]kind{
-	"sandbox/mode":      sandboxMode,
-	"approval/policy":   approvalPolicy,
-	"approval/asked":    approvalAsked,
-	"approval/decided":  approvalDecided,
-	"turn/start":        turn,
-	"turn/end":          turnEnd,
-	"step/start":        step,
-	"step/end":          step,
-	"user/message":      userMessage,
-	"assistant/message": assistantMessage,
-	"tool/call":         toolCall,
-	"tool/result":       toolResult,
-	"session/end-seed":  endSeed,
+var kinds = sync.OnceValue(func() map[string]kind {
+	return map[string]kind{
+		"sandbox/mode":      sandboxMode,
+		"approval/policy":   approvalPolicy,
+		"approval/asked":    approvalAsked,
+		"approval/decided":  approvalDecided,
+		"turn/start":        turn,
+		"turn/end":          turnEnd,
+		"step/start":        step,
+		"step/end":          step,
+		"user/message":      userMessage,
+		"assistant/message": assistantMessage,
+		"tool/call":         toolCall,
+		"tool/result":       toolResult,
+		"session/end-seed":  endSeed,
 
-	"subagent/descriptor": descriptor,
+		"subagent/descriptor": descriptor,
 
-	"session/title": nil, "assistant/chunk": nil, "text-chunks": nil, "reasoning-chunks": nil, "tool-call-chunks": nil,
+		"session/title": nil, "assistant/chunk": nil, "text-chunks": nil, "reasoning-chunks": nil, "tool-call-chunks": nil,
+	}
+})
+
+// ownFamily reports whether every type of a family is the harness's.
+func ownFamily(family string) bool {
+	switch family {
+	case "turn", "step", "request", "agent", "compaction", "todo", "hook":
+		return true
+	}
+	return false
 }
-
-// families of which every type is the harness's.
-var families = map[string]bool{"turn": true, "step": true, "request": true, "agent": true, "compaction": true, "todo": true, "hook": true}
 
 // claimed is what a policy event says of where it came from.
 func claimed(data jsontext.Value) string {

@@ -102,14 +102,22 @@ func (m *mapper) read(line importer.Line) mapped {
 	return out
 }
 
-// packed lines hold several events of the harness each; the list at the path
-// has one element an event.
-var packed = map[string]string{"text-chunks": "texts", "reasoning-chunks": "texts", "tool-call-chunks": "args"}
+// packed names the list of a line that holds several events of the harness, which
+// has one element an event; "": the line holds one.
+func packed(typ string) (list string) {
+	switch typ {
+	case "text-chunks", "reasoning-chunks":
+		return "texts"
+	case "tool-call-chunks":
+		return "args"
+	}
+	return ""
+}
 
 // span is how many events of the harness a line stands for.
 func span(typ string, doc jsontext.Value) uint64 {
-	list, ok := packed[typ]
-	if !ok {
+	list := packed(typ)
+	if list == "" {
 		return 1
 	}
 	n, ok := importer.Count(doc, "data", list)
@@ -163,8 +171,8 @@ func (m *mapper) time(out *mapped, line importer.Line) time.Time {
 // typed maps an object with a type.
 func (m *mapper) typed(out *mapped, line importer.Line) eventlog.NewEvent {
 	ev := out.event
-	kind, known := kinds[out.typ]
-	if !known && !families[eventlog.Family(out.typ)] {
+	kind, known := kinds()[out.typ]
+	if !known && !ownFamily(eventlog.Family(out.typ)) {
 		m.unknown(out.typ, line)
 	}
 	if kind != nil {
@@ -179,7 +187,7 @@ func (m *mapper) typed(out *mapped, line importer.Line) eventlog.NewEvent {
 		}
 		return m.other(ev, out)
 	}
-	if importer.OpenName(out.typ) && packed[out.typ] == "" {
+	if importer.OpenName(out.typ) && packed(out.typ) == "" {
 		ev.Type = out.typ
 		return ev
 	}
@@ -190,7 +198,7 @@ func (m *mapper) typed(out *mapped, line importer.Line) eventlog.NewEvent {
 func (m *mapper) other(ev eventlog.NewEvent, out *mapped) eventlog.NewEvent {
 	ev.Type, ev.Ignorable = eventlog.TypeImportOther, true
 	ev.Facts = importer.Facts("original", importer.Code(out.typ))
-	if packed[out.typ] != "" {
+	if packed(out.typ) != "" {
 		ev.Facts = importer.Facts("original", out.typ, "events", out.span)
 	}
 	return ev

@@ -66,7 +66,7 @@ func storedSpan(ev *eventlog.Event) uint64 {
 	if ev.Type != eventlog.TypeImportOther {
 		return 1
 	}
-	if packed[ev.Facts.Str("original")] != "" {
+	if packed(ev.Facts.Str("original")) != "" {
 		return ev.Facts.Uint("events")
 	}
 	if ev.Facts.Str("line") == importer.LineBlank {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"childlog/eventlog"
 	"childlog/materialize"
@@ -39,42 +40,44 @@ type Failure struct {
 
 // failures is the one table, in order: the first that an error wraps decides,
 // so what wraps another sentinel comes before it.
-var failures = []Failure{
-	{eventlog.ErrOutcomeUnknown, "outcome_unknown", ExitUnavailable, "it may or may not be written; repeat it with the same event ids or key: a retry gets the original result"},
-	{eventlog.ErrStaleCapture, "stale_capture", ExitRefused, "the parent changed since it was captured; delegate again"},
-	{eventlog.ErrRollback, "rollback", ExitCorrupt, "nothing was changed; look for the newer copy. `childlog verify` compares what is here, `childlog log` and `show` read it; `childlog accept-rollback` goes on with it as it is, which the log then says"},
-	{eventlog.ErrPolicyUnreadable, "policy_unreadable", ExitCorrupt, "nothing may be granted from this log; `childlog verify` says what is wrong, `childlog log` shows what can be read"},
-	{eventlog.ErrLocked, "locked", ExitUnavailable, "wait for it with --wait 10s, or end the process that holds the store"},
-	{eventlog.ErrNotFound, "not_found", ExitNotFound, "`childlog ls` lists the sessions, `childlog log` the seqs of one; --store or CHILDLOG_STORE says which store is meant"},
-	{eventlog.ErrAmbiguous, "ambiguous", ExitNotFound, "give more digits of the id"},
-	{eventlog.ErrExists, "exists", ExitConflict, "leave the id out to get a new one, or use what exists"},
-	{eventlog.ErrDuplicate, "duplicate", ExitConflict, "an event id names one event for ever: repeat it with the same body, or take a new id"},
-	{eventlog.ErrFenced, "fenced", ExitConflict, "another activation holds the session; take over with `childlog activate`, then use its epoch"},
-	{eventlog.ErrConflict, "conflict", ExitConflict, "someone else was first; look with `childlog show` and decide again"},
-	{eventlog.ErrPurged, "purged", ExitNotFound, "it can't be brought back from this store; `childlog log " + eventlog.StoreSession.String()[:8] + "` shows what is kept of it"},
-	{eventlog.ErrHeld, "held", ExitRefused, "nothing was erased; `childlog release` ends a hold, on the session that it was set on"},
-	{eventlog.ErrWidening, "widening", ExitRefused, "a session never gets more than its bound; for more, delegate again from a parent that holds it"},
-	{policy.ErrOutside, "outside", ExitRefused, "name a place that the scope admits, as the answer says; only a new delegation widens a scope"},
-	{eventlog.ErrUnauthorized, "unauthorized", ExitRefused, "name the parent that delegated, or act as --operator; events of childlog's own families are written by their own commands"},
-	{eventlog.ErrNotResumable, "not_resumable", ExitRefused, "re-delegate: `childlog delegate` makes a fresh child"},
-	{eventlog.ErrEvidence, "evidence", ExitRefused, "an imported log can be read, explained and verified; start a fresh root for new work"},
-	{eventlog.ErrWithheld, "withheld", ExitNotFound, "the log was handed on without it; ask where the log came from"},
-	{eventlog.ErrDepth, "depth", ExitRefused, "do the work in this session, or begin a root with a larger --max-depth"},
-	{eventlog.ErrOpenTurn, "open_turn", ExitRefused, "fork at a seq where no turn is open; `childlog log` shows the turns"},
-	{eventlog.ErrSessionClosed, "session_closed", ExitRefused, "a closed session stays closed; delegate again or begin a new root"},
-	{eventlog.ErrTooLarge, "too_large", ExitUsage, "split it, or keep the large part elsewhere and append a reference"},
-	{eventlog.ErrStoreLost, "store_lost", ExitCorrupt, "a part of the store is gone; nothing was changed: if store.db is left `childlog salvage --dry-run` says what can be saved, else restore a backup"},
-	{eventlog.ErrUnknownType, "unknown_type", ExitCorrupt, "use the version of childlog, or of the harness, that knows this type"},
-	{eventlog.ErrUnverified, "unverified", ExitCorrupt, "nothing was changed; compare the key with the one that was printed when the store was made"},
-	{eventlog.ErrNewerFormat, "newer_format", ExitCorrupt, "nothing was changed; use a version of childlog that knows the format"},
-	{eventlog.ErrCorrupt, "corrupt", ExitCorrupt, "nothing was changed; keep a copy: `childlog verify` lists all damage, `childlog salvage --dry-run` says what can be saved"},
-	{eventlog.ErrReadOnly, "read_only", ExitUnavailable, "the store can't be written now; open it again, and look at its files and their permissions"},
-	{eventlog.ErrNoSpace, "no_space", ExitUnavailable, "nothing was written; make room and repeat"},
-	{eventlog.ErrStoreClosed, "store_closed", ExitUnavailable, "repeat it"},
-	{eventlog.ErrInvalid, "invalid", ExitUsage, "nothing was written; mend the input as the message says"},
-	{os.ErrPermission, "permission", ExitUnavailable, "the store belongs to another user, or its files may not be written"},
-	{context.Canceled, "interrupted", ExitInterrupted, "it was stopped by a signal"},
-}
+var failures = sync.OnceValue(func() []Failure {
+	return []Failure{
+		{eventlog.ErrOutcomeUnknown, "outcome_unknown", ExitUnavailable, "it may or may not be written; repeat it with the same event ids or key: a retry gets the original result"},
+		{eventlog.ErrStaleCapture, "stale_capture", ExitRefused, "the parent changed since it was captured; delegate again"},
+		{eventlog.ErrRollback, "rollback", ExitCorrupt, "nothing was changed; look for the newer copy. `childlog verify` compares what is here, `childlog log` and `show` read it; `childlog accept-rollback` goes on with it as it is, which the log then says"},
+		{eventlog.ErrPolicyUnreadable, "policy_unreadable", ExitCorrupt, "nothing may be granted from this log; `childlog verify` says what is wrong, `childlog log` shows what can be read"},
+		{eventlog.ErrLocked, "locked", ExitUnavailable, "wait for it with --wait 10s, or end the process that holds the store"},
+		{eventlog.ErrNotFound, "not_found", ExitNotFound, "`childlog ls` lists the sessions, `childlog log` the seqs of one; --store or CHILDLOG_STORE says which store is meant"},
+		{eventlog.ErrAmbiguous, "ambiguous", ExitNotFound, "give more digits of the id"},
+		{eventlog.ErrExists, "exists", ExitConflict, "leave the id out to get a new one, or use what exists"},
+		{eventlog.ErrDuplicate, "duplicate", ExitConflict, "an event id names one event for ever: repeat it with the same body, or take a new id"},
+		{eventlog.ErrFenced, "fenced", ExitConflict, "another activation holds the session; take over with `childlog activate`, then use its epoch"},
+		{eventlog.ErrConflict, "conflict", ExitConflict, "someone else was first; look with `childlog show` and decide again"},
+		{eventlog.ErrPurged, "purged", ExitNotFound, "it can't be brought back from this store; `childlog log " + eventlog.StoreSession.String()[:8] + "` shows what is kept of it"},
+		{eventlog.ErrHeld, "held", ExitRefused, "nothing was erased; `childlog release` ends a hold, on the session that it was set on"},
+		{eventlog.ErrWidening, "widening", ExitRefused, "a session never gets more than its bound; for more, delegate again from a parent that holds it"},
+		{policy.ErrOutside, "outside", ExitRefused, "name a place that the scope admits, as the answer says; only a new delegation widens a scope"},
+		{eventlog.ErrUnauthorized, "unauthorized", ExitRefused, "name the parent that delegated, or act as --operator; events of childlog's own families are written by their own commands"},
+		{eventlog.ErrNotResumable, "not_resumable", ExitRefused, "re-delegate: `childlog delegate` makes a fresh child"},
+		{eventlog.ErrEvidence, "evidence", ExitRefused, "an imported log can be read, explained and verified; start a fresh root for new work"},
+		{eventlog.ErrWithheld, "withheld", ExitNotFound, "the log was handed on without it; ask where the log came from"},
+		{eventlog.ErrDepth, "depth", ExitRefused, "do the work in this session, or begin a root with a larger --max-depth"},
+		{eventlog.ErrOpenTurn, "open_turn", ExitRefused, "fork at a seq where no turn is open; `childlog log` shows the turns"},
+		{eventlog.ErrSessionClosed, "session_closed", ExitRefused, "a closed session stays closed; delegate again or begin a new root"},
+		{eventlog.ErrTooLarge, "too_large", ExitUsage, "split it, or keep the large part elsewhere and append a reference"},
+		{eventlog.ErrStoreLost, "store_lost", ExitCorrupt, "a part of the store is gone; nothing was changed: if store.db is left `childlog salvage --dry-run` says what can be saved, else restore a backup"},
+		{eventlog.ErrUnknownType, "unknown_type", ExitCorrupt, "use the version of childlog, or of the harness, that knows this type"},
+		{eventlog.ErrUnverified, "unverified", ExitCorrupt, "nothing was changed; compare the key with the one that was printed when the store was made"},
+		{eventlog.ErrNewerFormat, "newer_format", ExitCorrupt, "nothing was changed; use a version of childlog that knows the format"},
+		{eventlog.ErrCorrupt, "corrupt", ExitCorrupt, "nothing was changed; keep a copy: `childlog verify` lists all damage, `childlog salvage --dry-run` says what can be saved"},
+		{eventlog.ErrReadOnly, "read_only", ExitUnavailable, "the store can't be written now; open it again, and look at its files and their permissions"},
+		{eventlog.ErrNoSpace, "no_space", ExitUnavailable, "nothing was written; make room and repeat"},
+		{eventlog.ErrStoreClosed, "store_closed", ExitUnavailable, "repeat it"},
+		{eventlog.ErrInvalid, "invalid", ExitUsage, "nothing was written; mend the input as the message says"},
+		{os.ErrPermission, "permission", ExitUnavailable, "the store belongs to another user, or its files may not be written"},
+		{context.Canceled, "interrupted", ExitInterrupted, "it was stopped by a signal"},
+	}
+})
 
 // usageError is a command line that does not fit.
 type usageError struct{ error }
@@ -104,7 +107,7 @@ func Of(err error) Failure {
 	if ue := (*usageError)(nil); errors.As(err, &ue) {
 		f = Failure{err, "usage", ExitUsage, "see `childlog help` and `childlog COMMAND --help`"}
 	} else {
-		for _, row := range failures {
+		for _, row := range failures() {
 			if errors.Is(err, row.Is) {
 				f = row
 				break
@@ -167,7 +170,7 @@ func fencedHint(fe *eventlog.FencedError, hint string) string {
 
 // Sentinel is the error that a code stands for, nil if no row has the code.
 func Sentinel(code string) error {
-	for _, row := range failures {
+	for _, row := range failures() {
 		if row.Code == code {
 			return row.Is
 		}
@@ -180,7 +183,7 @@ func ExitOf(code string) int {
 	if code == "usage" {
 		return ExitUsage
 	}
-	for _, row := range failures {
+	for _, row := range failures() {
 		if row.Code == code {
 			return row.Exit
 		}

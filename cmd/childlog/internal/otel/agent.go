@@ -2,6 +2,7 @@ package otel
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -130,19 +131,21 @@ func policyAttributes(a *attributes, e *replay.Effective) {
 
 // notable are the types that become events of a session's span, with the facts
 // that are shown of each: codes, ids and numbers.
-var notable = map[string][]string{
-	eventlog.TypeSessionCreated: nil, eventlog.TypeDelegationGranted: nil, eventlog.TypePolicyProfile: nil,
-	eventlog.TypeSandboxMode: {"mode"}, eventlog.TypeApprovalPolicy: {"policy"}, eventlog.TypePolicyNarrowed: {"by"},
-	eventlog.TypeDelegationStarted: {"child", "tool_call"}, eventlog.TypeApprovalAsked: {"ask", "call", "tool"},
-	eventlog.TypeApprovalDecided: {"ask", "outcome", "decider"}, eventlog.TypeActivationStarted: {"epoch"},
-	eventlog.TypeActivationEnded: {"epoch", "reason"}, eventlog.TypeControlInterrupt: {"by"}, eventlog.TypeSessionSettled: {"outcome"},
-	eventlog.TypeSessionClosed: {"by"}, eventlog.TypeHistoryCompacted: {"from", "to"},
-}
+var notable = sync.OnceValue(func() map[string][]string {
+	return map[string][]string{
+		eventlog.TypeSessionCreated: nil, eventlog.TypeDelegationGranted: nil, eventlog.TypePolicyProfile: nil,
+		eventlog.TypeSandboxMode: {"mode"}, eventlog.TypeApprovalPolicy: {"policy"}, eventlog.TypePolicyNarrowed: {"by"},
+		eventlog.TypeDelegationStarted: {"child", "tool_call"}, eventlog.TypeApprovalAsked: {"ask", "call", "tool"},
+		eventlog.TypeApprovalDecided: {"ask", "outcome", "decider"}, eventlog.TypeActivationStarted: {"epoch"},
+		eventlog.TypeActivationEnded: {"epoch", "reason"}, eventlog.TypeControlInterrupt: {"by"}, eventlog.TypeSessionSettled: {"outcome"},
+		eventlog.TypeSessionClosed: {"by"}, eventlog.TypeHistoryCompacted: {"from", "to"},
+	}
+})
 
 // notes turns an event into one of the span, if it is notable or of a closed
 // family that this version gives no meaning to.
 func (t *tracer) notes(ev *eventlog.Event) {
-	facts, known := notable[ev.Type]
+	facts, known := notable()[ev.Type]
 	if !known && (!eventlog.IsClosed(ev.Type) || eventlog.Family(ev.Type) == "inbox" || ev.Type == eventlog.TypeSessionTitled) {
 		return
 	}

@@ -24,8 +24,14 @@ type call struct {
 	done     bool
 }
 
-// failures are the outcomes by which a harness says that a call went wrong.
-var failures = map[string]bool{"error": true, "failed": true, "failure": true, "outcome-unknown": true, "cancelled": true, "canceled": true, "aborted": true, "interrupted": true, "timeout": true}
+// failed reports whether a harness says by an outcome that a call went wrong.
+func failed(outcome string) bool {
+	switch outcome {
+	case "error", "failed", "failure", "outcome-unknown", "cancelled", "canceled", "aborted", "interrupted", "timeout":
+		return true
+	}
+	return false
+}
 
 // event takes up one event of the log. It is only lent.
 func (t *tracer) event(ev *eventlog.Event) error {
@@ -163,7 +169,7 @@ func (t *tracer) finish(c *call) error {
 	case c.verdict == policy.VerdictNeedsApproval && !c.done:
 		s.Status = &status{Code: statusError, Message: "needs an approval: " + c.code}
 		c.a.text("error.type", c.code)
-	case failures[c.outcome]:
+	case failed(c.outcome):
 		s.Status = &status{Code: statusError, Message: t.clean(c.outcome)}
 		c.a.text("error.type", c.outcome)
 	}

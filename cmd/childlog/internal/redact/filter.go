@@ -81,8 +81,8 @@ func placeholderEnd(t []byte, i int, names map[string]bool) int {
 var builtin = sync.OnceValue(func() map[string]bool {
 	names := set("private-key jwt url-userinfo connection-string bearer-token basic-auth authorization cookie api-key-header azure-key azure-client-secret " +
 		"signed-url telegram-token login-option aws-secret-key password salt assigned-token assigned-key assigned-secret")
-	for i := range tokens {
-		names[tokens[i].name] = true
+	for _, k := range tokens() {
+		names[k.name] = true
 	}
 	return names
 })
@@ -102,10 +102,10 @@ var automaton = sync.OnceValues(func() (*finder, []lead) {
 	add := func(literal string, l lead) {
 		literals, leads = append(literals, strings.ToLower(literal)), append(leads, l)
 	}
-	for i := range tokens {
-		add(tokens[i].prefix, lead{find: tokens[i].find, run: true})
+	for _, k := range tokens() {
+		add(k.prefix, lead{find: k.find, run: true})
 	}
-	for _, s := range shapes {
+	for _, s := range shapes() {
 		add(s.literal, s.lead)
 	}
 	for _, l := range nameLiterals {

@@ -186,7 +186,7 @@ func TestDetectorsAreNamed(t *testing.T) {
 	for _, s := range audittest.Secrets() {
 		require.Contains(t, builtin(), s.Detector)
 	}
-	for _, k := range tokens {
+	for _, k := range tokens() {
 		require.Regexp(t, ruleName(), k.name)
 	}
 }

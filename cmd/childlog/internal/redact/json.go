@@ -129,7 +129,7 @@ func (w *walker) key(i, end int) {
 	if !strings.ContainsAny(name, "[:=\n") { // else it is a text
 		top.next = secrecyOf(name)
 	}
-	if top.next == open && (strings.EqualFold(name, "value") || top.inherit == secret && valueNames[strings.ToLower(name)]) {
+	if top.next == open && (strings.EqualFold(name, "value") || top.inherit == secret && valueNames.has(strings.ToLower(name))) {
 		top.next = max(top.named, top.inherit)
 		if top.name != "" {
 			top.label = top.name
@@ -152,7 +152,7 @@ func (w *walker) key(i, end int) {
 }
 
 // valueNames hold the secret itself below the name of a secret.
-var valueNames = set("value data content raw plain plaintext secret string text")
+var valueNames = wordSet{words: "value data content raw plain plaintext secret string text"}
 
 func (w *walker) value(i, end int) {
 	s := w.due()

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"strings"
+	"sync"
 )
 
 // secrecy is what a name says of its value.
@@ -16,21 +17,34 @@ const (
 
 // secretWords end names whose values are secrets. A salt is one: beside a
 // commitment to a text that was replaced it lets a reader try guesses.
-var secretWords = set("password passwd passwort pwd pass passphrase passcode secret secrets credential credentials apikey apikeys accesskey secretkey " +
-	"privatekey clientsecret sshpass pgpassword salt authorization cookie cookies")
+var secretWords = wordSet{words: "password passwd passwort pwd pass passphrase passcode secret secrets credential credentials apikey apikeys accesskey secretkey " +
+	"privatekey clientsecret sshpass pgpassword salt authorization cookie cookies"}
 
 // likelyWords end names whose values may be.
-var likelyWords = set("token tokens auth jwt bearer sid otp creds dsn authtoken accesstoken refreshtoken")
+var likelyWords = wordSet{words: "token tokens auth jwt bearer sid otp creds dsn authtoken accesstoken refreshtoken"}
 
 // keyKinds stand before "key" in the name of a secret, likelyKinds where the
 // value must look like one, too.
 var (
-	keyKinds    = set("api access private secret signing encryption account shared master ssh hmac aes")
-	likelyKinds = set("auth service license admin storage webhook deploy app token")
+	keyKinds    = wordSet{words: "api access private secret signing encryption account shared master ssh hmac aes"}
+	likelyKinds = wordSet{words: "auth service license admin storage webhook deploy app token"}
 )
 
 // qualifiers may follow the word that makes a name one of a secret.
-var qualifiers = set("value val raw text plain plaintext base64 b64 hash old new current previous prod production dev test staging header env var string str")
+var qualifiers = wordSet{words: "value val raw text plain plaintext base64 b64 hash old new current previous prod production dev test staging header env var string str"}
+
+// wordSet is a set of words. It is made when it is first asked for: few commands
+// filter anything.
+type wordSet struct {
+	words string
+	once  sync.Once
+	set   map[string]bool
+}
+
+func (s *wordSet) has(word string) bool {
+	s.once.Do(func() { s.set = set(s.words) })
+	return s.set[word]
+}
 
 func set(words string) map[string]bool {
 	m := map[string]bool{}
@@ -51,7 +65,7 @@ func secrecyOf(name string) secrecy {
 	words := splitName(name)
 	for len(words) > 1 {
 		last := words[len(words)-1]
-		if !qualifiers[last] && !isDigits(last) {
+		if !qualifiers.has(last) && !isDigits(last) {
 			break
 		}
 		words = words[:len(words)-1]
@@ -65,9 +79,9 @@ func secrecyOf(name string) secrecy {
 		before = words[len(words)-2]
 	}
 	switch key := last == "key" || last == "keys"; {
-	case secretWords[last], key && keyKinds[before], before == "pass" && (last == "code" || last == "word" || last == "phrase"):
+	case secretWords.has(last), key && keyKinds.has(before), before == "pass" && (last == "code" || last == "word" || last == "phrase"):
 		return secret
-	case likelyWords[last], key && likelyKinds[before]:
+	case likelyWords.has(last), key && likelyKinds.has(before):
 		return likely
 	}
 	return open

@@ -13,32 +13,34 @@ type shape struct {
 	lead
 }
 
-var shapes = []shape{
-	{"-----begin ", lead{find: privateKey, run: true}},
-	{"---- begin ssh2 encrypted private key ----", lead{find: toTheEnd, run: true}},
-	{"private-lines:", lead{find: toTheEnd, run: true}}, // PuTTY
-	{"eyj", lead{find: jwt, run: true}},
-	{"://", lead{find: userinfo}},
-	{"bearer ", lead{find: bearer, run: true}},
-	{"basic ", lead{find: basic}},
-	{"authorization", lead{find: header("authorization"), run: true}},
-	{"cookie", lead{find: header("cookie"), run: true}},
-	{"x-api-key", lead{find: header("api-key-header"), run: true}},
-	{"x-auth-token", lead{find: header("api-key-header"), run: true}},
-	{"accountkey=", lead{find: parameter("azure-key", 20), run: true}},
-	{"sharedaccesskey=", lead{find: parameter("azure-key", 20), run: true}},
-	{"sharedaccesssignature=", lead{find: parameter("azure-key", 20), run: true}},
-	{"sig=", lead{find: parameter("signed-url", 20), run: true}}, // Azure SAS
-	{"x-amz-signature=", lead{find: parameter("signed-url", 20), run: true}},
-	{"x-amz-security-token=", lead{find: parameter("signed-url", 20), run: true}},
-	{"x-goog-signature=", lead{find: parameter("signed-url", 20), run: true}},
-	{"q~", lead{find: azureSecret, run: true}},
-	{":aa", lead{find: telegram, run: true}},
-	{"-u ", lead{find: loginOption}},
-	{"--user ", lead{find: loginOption}},
-	{"--user=", lead{find: loginOption}},
-	{"akia", lead{find: awsSecretNear}},
-	{"asia", lead{find: awsSecretNear}},
+func shapes() []shape {
+	return []shape{
+		{"-----begin ", lead{find: privateKey, run: true}},
+		{"---- begin ssh2 encrypted private key ----", lead{find: toTheEnd, run: true}},
+		{"private-lines:", lead{find: toTheEnd, run: true}}, // PuTTY
+		{"eyj", lead{find: jwt, run: true}},
+		{"://", lead{find: userinfo}},
+		{"bearer ", lead{find: bearer, run: true}},
+		{"basic ", lead{find: basic}},
+		{"authorization", lead{find: header("authorization"), run: true}},
+		{"cookie", lead{find: header("cookie"), run: true}},
+		{"x-api-key", lead{find: header("api-key-header"), run: true}},
+		{"x-auth-token", lead{find: header("api-key-header"), run: true}},
+		{"accountkey=", lead{find: parameter("azure-key", 20), run: true}},
+		{"sharedaccesskey=", lead{find: parameter("azure-key", 20), run: true}},
+		{"sharedaccesssignature=", lead{find: parameter("azure-key", 20), run: true}},
+		{"sig=", lead{find: parameter("signed-url", 20), run: true}}, // Azure SAS
+		{"x-amz-signature=", lead{find: parameter("signed-url", 20), run: true}},
+		{"x-amz-security-token=", lead{find: parameter("signed-url", 20), run: true}},
+		{"x-goog-signature=", lead{find: parameter("signed-url", 20), run: true}},
+		{"q~", lead{find: azureSecret, run: true}},
+		{":aa", lead{find: telegram, run: true}},
+		{"-u ", lead{find: loginOption}},
+		{"--user ", lead{find: loginOption}},
+		{"--user=", lead{find: loginOption}},
+		{"akia", lead{find: awsSecretNear}},
+		{"asia", lead{find: awsSecretNear}},
+	}
 }
 
 // privateKey finds a PEM block (RFC 7468) of a private key, with real line

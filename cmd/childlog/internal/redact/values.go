@@ -95,14 +95,14 @@ func closing(t []byte, i int, quote []byte) int {
 }
 
 // harmless are values that stand for no secret.
-var harmless = set("null include omit same-origin nil none true false undefined yes no string str number integer int boolean bool object array text bytes any unknown required optional redacted hidden empty changeme")
+var harmless = wordSet{words: "null include omit same-origin nil none true false undefined yes no string str number integer int boolean bool object array text bytes any unknown required optional redacted hidden empty changeme"}
 
 // isHarmless reports whether a value is a stand-in: a placeholder, a variable,
 // nothing.
 func isHarmless(v []byte) bool {
 	v = bytes.TrimSpace(v)
 	switch {
-	case len(v) == 0, len(v) < 24 && harmless[strings.ToLower(string(v))]:
+	case len(v) == 0, len(v) < 24 && harmless.has(strings.ToLower(string(v))):
 		return true
 	case len(bytes.Trim(v, "*.xX-_")) == 0:
 		return true
@@ -115,7 +115,7 @@ func isHarmless(v []byte) bool {
 var constant = newAlphabet("09AZ", "_")
 
 // objects are what code takes values from.
-var objects = set("process os req request config cfg self this settings params args opts options env environ secrets vars var local data ctx props state input form body")
+var objects = wordSet{words: "process os req request config cfg self this settings params args opts options env environ secrets vars var local data ctx props state input form body"}
 
 // isCode reports whether a value that nothing quotes is a call or a member of
 // something rather than a secret: os.Getenv("X"), process.env.X. A variable of
@@ -126,7 +126,7 @@ func isCode(name, v []byte) bool {
 	}
 	end := dotted.run(v, 0, len(v))
 	first, _, member := bytes.Cut(v[:end], []byte("."))
-	return end > 0 && end < len(v) && (v[end] == '(' || v[end] == '[') || member && end == len(v) && objects[string(first)]
+	return end > 0 && end < len(v) && (v[end] == '(' || v[end] == '[') || member && end == len(v) && objects.has(string(first))
 }
 
 // looksSecret reports whether a value looks drawn rather than written: no
