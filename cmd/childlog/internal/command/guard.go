@@ -230,7 +230,7 @@ func (g *guardRun) ask(ctx context.Context, call *forward.Call, order *guard.Ord
 	}
 	var out, said bytes.Buffer
 	env := g.env.Env
-	env.Stdin, env.Stdout, env.Stderr, env.Out, env.Err = bytes.NewReader(b), &out, &said, term.Console{}, term.Console{}
+	env.Stdin, env.Input, env.Stdout, env.Stderr, env.Out, env.Err = bytes.NewReader(b), b, &out, &said, term.Console{}, term.Console{}
 	env.Version, env.Store = version(), access.Abs(g.place())
 	code, err := call.Run(ctx, env, []string{"guard", "handle"})
 	if lost := (*forward.LostError)(nil); errors.As(err, &lost) {

@@ -20,6 +20,8 @@ type Files interface {
 	// EvalSymlinks is filepath.EvalSymlinks, Abs is filepath.Abs.
 	EvalSymlinks(name string) (string, error)
 	Abs(name string) (string, error)
+	// Real finds where absolute names lead, one place for each: see [Local.Real].
+	Real(names ...string) []Place
 	// Rewrite opens a file for writing, empty, and makes it with mode 0600 if
 	// it is not there.
 	Rewrite(name string) (*os.File, error)

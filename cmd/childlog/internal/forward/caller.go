@@ -45,6 +45,9 @@ const lastPatience = 10 * time.Second
 func (c *Call) Run(ctx context.Context, env Env, args []string) (int, error) {
 	defer c.link.close()
 	h := hello{Version: env.Version, Variables: map[string][]byte{}, Out: consoleOf(env.Out), Err: consoleOf(env.Err), Store: []byte(env.Store)}
+	if len(env.Input) <= maxData {
+		h.Input = env.Input // else it is asked for, as what is read from elsewhere is
+	}
 	for _, arg := range args {
 		h.Arguments = append(h.Arguments, []byte(arg))
 	}
@@ -217,6 +220,14 @@ func (c *caller) do(r request) (out reply, f *os.File, err error) {
 	case opAbs:
 		path, absErr := fs.Abs(name)
 		out.Path, err = []byte(path), absErr
+	case opReal:
+		names := make([]string, len(r.Names))
+		for i := range r.Names {
+			names[i] = string(r.Names[i])
+		}
+		for _, p := range fs.Real(names...) {
+			out.Places = append(out.Places, placeOf(p))
+		}
 	case opRewrite:
 		f, err = fs.Rewrite(name)
 	case opCreate:

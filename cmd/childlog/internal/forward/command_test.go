@@ -1,16 +1,20 @@
 package forward
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"childlog/cmd/childlog/internal/files"
 )
 
 // TestCommandOfAnother: arguments, variables and streams arrive as they are,
@@ -27,6 +31,35 @@ func TestCommandOfAnother(t *testing.T) {
 	require.Equal(t, 7, r.code)
 	require.Equal(t, `["append" "a\xffb" ""] "xterm\xff" "" "in\xfe" <nil>`, r.out)
 	require.Equal(t, "said", r.msg)
+}
+
+// TestInputGoesAlong: stdin that is at hand to its end is sent with hello, and
+// asked for only if it is long.
+func TestInputGoesAlong(t *testing.T) {
+	for _, input := range []string{"", "a\xfe", strings.Repeat("x", maxData), strings.Repeat("x", maxData+1)} {
+		a, b := pair(t)
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(context.Background(), nil, a, nil, func(_ context.Context, env Env, _ []string) int {
+				b, err := io.ReadAll(env.Stdin)
+				fmt.Fprintf(env.Stderr, "%v", err)
+				for part := range slices.Chunk(b, 1000) {
+					env.Stdout.Write(part)
+				}
+				return 0
+			}, ServeOptions{})
+		}()
+		var out, said bytes.Buffer
+		in := io.Reader(quiet{t})
+		if len(input) > maxData {
+			in = strings.NewReader(input)
+		}
+		_, err := (&Call{newLink(b, nil)}).Run(t.Context(), Env{Stdin: in, Input: []byte(input), Stdout: &out, Stderr: &said, Files: files.Local{}, Getenv: func(string) string { return "" }}, []string{"ls"})
+		require.NoError(t, err)
+		require.NoError(t, <-served)
+		require.Equal(t, input, out.String())
+		require.Equal(t, "<nil>", said.String())
+	}
 }
 
 // TestStdinIsReadOnDemand: no byte more than the command asks for.

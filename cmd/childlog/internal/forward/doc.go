@@ -5,7 +5,7 @@
 // store's directory ([Dial]). It asks for an upgrade of HTTP,
 //
 //	POST /v1/command HTTP/1.1
-//	Upgrade: childlog-command/1
+//	Upgrade: childlog-command/2
 //
 // and after the answer 101 both sides speak frames: a byte that says what it
 // is, four bytes of length, big endian, and so many bytes.
@@ -21,7 +21,9 @@
 //
 // The holder leads. It asks for stdin only when the command reads it, and for
 // so many bytes as the command wants, so what a command leaves unread is left
-// to who reads stdin next. It opens no name of the caller's: the caller opens
+// to who reads stdin next. Only a caller that has its stdin at hand, to the end,
+// sends it along with hello. Where many names lead is asked in one request: a hook
+// waits for each way there and back. It opens no name of the caller's: the caller opens
 // the file and passes the descriptor along (SCM_RIGHTS). A connection that ends
 // cancels the command.
 //

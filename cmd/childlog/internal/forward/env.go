@@ -11,6 +11,7 @@ import (
 // another process, and each of these goes through the connection to it.
 type Env struct {
 	Stdin          io.Reader
+	Input          []byte // all that Stdin holds, where it is at hand: nobody has to ask for it; nil: it is not
 	Stdout, Stderr io.Writer
 	Out, Err       term.Console // of Stdout and Stderr
 	Getenv         func(string) string

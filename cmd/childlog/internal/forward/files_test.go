@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,7 @@ func TestFilesOfTheCaller(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("z%04d", i)), nil, 0o600))
 	}
 	require.NoError(t, os.Symlink("gone", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink(name, filepath.Join(dir, "good")))
 	require.NoError(t, os.Link(name, filepath.Join(dir, "again")))
 	none := filepath.Join(dir, "none")
 	local := files.Local{}
@@ -86,6 +88,20 @@ func TestFilesOfTheCaller(t *testing.T) {
 			same(t, wantErr, gotErr)
 			require.Equal(t, want, got)
 		}
+		names := []string{dir, name, none, filepath.Join(none, "further"), filepath.Join(name, "x"), filepath.Join(dir, "good"), filepath.Join(dir, "link"), filepath.Join(dir, "link", "x"), "/"}
+		for range maxPlaces {
+			names = append(names, filepath.Join(dir, "link"), filepath.Join(none, strings.Repeat("x", maxPlaceBytes/3)), filepath.Join(none, strings.Repeat("a/", 20)))
+		}
+		places := f.Real(names...)
+		require.Len(t, places, len(names))
+		for i, want := range local.Real(names...) {
+			same(t, want.Err, places[i].Err)
+			require.Equal(t, errors.Is(want.Err, files.ErrDangling), errors.Is(places[i].Err, files.ErrDangling), names[i])
+			require.Equal(t, want.Path, places[i].Path)
+			require.Equal(t, want.Info == nil, places[i].Info == nil, "%.100s", names[i])
+			require.True(t, want.Info == nil || files.Same(files.InfoOf(want.Info), places[i].Info), "%.100s", names[i])
+		}
+		require.Empty(t, f.Real())
 		_, wantErr := local.Open(none)
 		_, gotErr := f.Open(none)
 		same(t, wantErr, gotErr)

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -13,7 +14,7 @@ import (
 )
 
 // Protocol is what both sides must speak. It changes whenever a frame does.
-const Protocol = "childlog-command/1"
+const Protocol = "childlog-command/2"
 
 // Path is where the upgrade is asked for.
 const Path = "/v1/command"
@@ -32,6 +33,7 @@ type (
 		Out       console           `json:"out"`
 		Err       console           `json:"err"`
 		Store     []byte            `json:"store"`
+		Input     []byte            `json:"input,omitzero"` // all of stdin, if it was at hand
 	}
 
 	console struct {
@@ -48,6 +50,8 @@ type (
 		From int    `json:"from,omitzero"` // of a directory: the first entry
 		Of   uint32 `json:"of,omitzero"`   // the request that the draft came with
 		What string `json:"what,omitzero"` // a directory is for
+
+		Names [][]byte `json:"names,omitzero"` // of several places
 	}
 
 	// reply answers a request.
@@ -58,7 +62,8 @@ type (
 		Path    []byte   `json:"path,omitzero"`
 		Info    *info    `json:"info,omitzero"`
 		Entries []entry  `json:"entries,omitzero"`
-		Rest    bool     `json:"rest,omitzero"` // there are more entries
+		Rest    bool     `json:"rest,omitzero"`   // there are more entries
+		Places  []place  `json:"places,omitzero"` // of the names, in their order
 		Failure *failure `json:"failure,omitzero"`
 
 		opened *os.File // what came along
@@ -78,6 +83,14 @@ type (
 		Device   uint64 `json:"device,omitzero"`
 		Inode    uint64 `json:"inode,omitzero"`
 		Links    uint64 `json:"links,omitzero"`
+	}
+
+	// place is where a name leads.
+	place struct {
+		Path     []byte   `json:"path,omitzero"`
+		Info     *info    `json:"info,omitzero"`
+		Dangling bool     `json:"dangling,omitzero"`
+		Failure  *failure `json:"failure,omitzero"`
 	}
 
 	// failure is an error of the caller's system.
@@ -107,6 +120,7 @@ const (
 	opReadDir   op = "readdir"
 	opLinks     op = "evalsymlinks"
 	opAbs       op = "abs"
+	opReal      op = "real"    // where names lead
 	opRewrite   op = "rewrite" // a file, for what takes its place
 	opCreate    op = "create"  // a draft
 	opCommit    op = "commit"
@@ -121,6 +135,40 @@ func infoOf(fi fs.FileInfo) *info {
 
 func (i *info) fileInfo() *files.Info {
 	return &files.Info{Base: string(i.Base), Bytes: i.Bytes, Bits: fs.FileMode(i.Bits), Modified: time.Unix(0, i.Modified), Device: i.Device, Inode: i.Inode, Links: i.Links}
+}
+
+func placeOf(p files.Place) (out place) {
+	switch {
+	case errors.Is(p.Err, files.ErrDangling):
+		out.Dangling = true
+	case p.Err != nil:
+		out.Failure = failureOf(p.Err)
+	default:
+		out.Path = []byte(p.Path)
+		if p.Info != nil {
+			out.Info = infoOf(p.Info)
+		}
+	}
+	return out
+}
+
+// place makes of what a caller said what its own file system would have. One that
+// says nothing is an error.
+func (p *place) place() (out files.Place) {
+	switch {
+	case p.Dangling:
+		out.Err = files.ErrDangling
+	case p.Failure != nil:
+		out.Err = p.Failure.err()
+	case len(p.Path) == 0:
+		out.Err = fmt.Errorf("%w: a reply that does not say where a name leads", ErrProtocol)
+	default:
+		out.Path = string(p.Path)
+		if p.Info != nil {
+			out.Info = p.Info.fileInfo()
+		}
+	}
+	return out
 }
 
 // failureOf describes an error so that the other side can tell it in the same

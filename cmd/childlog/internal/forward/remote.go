@@ -97,6 +97,38 @@ func (f remote) Abs(name string) (string, error) {
 	return string(r.Path), err
 }
 
+// Requests of places are bounded, so that neither they nor their replies grow too
+// long: a path that exists has at most PATH_MAX bytes, 4096 on Linux.
+const (
+	maxPlaces     = 64
+	maxPlaceBytes = 128 << 10
+)
+
+func (f remote) Real(names ...string) []files.Place {
+	out := make([]files.Place, 0, len(names))
+	for len(out) < len(names) {
+		r, size := request{Op: opReal}, 0
+		for _, name := range names[len(out):min(len(names), len(out)+maxPlaces)] {
+			if size += len(name); size > maxPlaceBytes && len(r.Names) > 0 {
+				break
+			}
+			r.Names = append(r.Names, []byte(name))
+		}
+		got, err := f.s.ask(r)
+		if err == nil && len(got.Places) != len(r.Names) {
+			err = fmt.Errorf("%w: %d places, %d were asked for", ErrProtocol, len(got.Places), len(r.Names))
+		}
+		for i := range r.Names {
+			if err != nil {
+				out = append(out, files.Place{Err: err})
+			} else {
+				out = append(out, got.Places[i].place())
+			}
+		}
+	}
+	return out
+}
+
 func (f remote) ReadDir(name string) ([]fs.DirEntry, error) {
 	var out []fs.DirEntry
 	for from := 0; ; {

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -129,7 +130,11 @@ func (s *served) env(h *hello) Env {
 			vars[name] = string(value)
 		}
 	}
-	return Env{Stdin: stdin{s}, Stdout: output{s, kindOut}, Stderr: output{s, kindErr}, Out: h.Out.term(), Err: h.Err.term(),
+	in := io.Reader(stdin{s})
+	if h.Input != nil {
+		in = bytes.NewReader(h.Input)
+	}
+	return Env{Stdin: in, Input: h.Input, Stdout: output{s, kindOut}, Stderr: output{s, kindErr}, Out: h.Out.term(), Err: h.Err.term(),
 		Getenv: func(name string) string { return vars[name] }, Files: remote{s}, Store: string(h.Store), Version: h.Version}
 }
 

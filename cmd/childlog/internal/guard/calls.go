@@ -128,30 +128,34 @@ func wantsNoSandbox(h Harness, ev *Event) bool {
 func (g *Guard) resolved(call *policy.Call, e *replay.Effective, ev *Event) (*objection.Outcome, error) {
 	limited := e.Sandbox.Value.Canonical().Mode != policy.DangerFullAccess || e.Authority.Own.Grant.Scope.Stated()
 	workspace := e.WorkspaceRoot
-	top := workspace // without links
-	if workspace != "" {
-		var err error
-		if top, _, err = real(g.Files, workspace); err != nil && limited {
-			return nil, fmt.Errorf("workspace: %w", err)
+	var targets []target
+	for _, path := range call.Paths {
+		if to, ok := targetOf(path, workspace, ev.Cwd); ok {
+			targets = append(targets, to)
 		}
 	}
-	given := call.Paths
-	call.Paths = slices.Clone(given)
-	for _, path := range given {
-		at, meant := path, filepath.Clean(path) // as the harness takes it, and as policy does
-		if !filepath.IsAbs(path) {
-			from := ev.Cwd
-			if !filepath.IsAbs(from) {
-				from = workspace
-			}
-			if from == "" {
-				continue // nothing it could be relative to: it is decided as text
-			}
-			at, meant = from+"/"+path, filepath.Join(workspace, path)
+	// All are asked for at once: each question may be a way to another process.
+	var names []string
+	for _, to := range targets {
+		names = append(names, to.at)
+	}
+	if workspace != "" {
+		names = append(names, workspace)
+	}
+	places := g.Files.Real(names...)
+	top := "" // the workspace, without links
+	if workspace != "" {
+		place := places[len(targets)]
+		if place.Err != nil && limited {
+			return nil, fmt.Errorf("workspace: %w", place.Err)
 		}
-		to, info, err := real(g.Files, at)
+		top = place.Path
+	}
+	call.Paths = slices.Clone(call.Paths)
+	for i, target := range targets {
+		to, info, err := places[i].Path, places[i].Info, places[i].Err
 		switch {
-		case err != nil && !limited && !errors.Is(err, errDangling):
+		case err != nil && !limited && !errors.Is(err, files.ErrDangling):
 			continue // nor can whoever opens it
 		case err != nil:
 			return refused(rulePathUnresolved), nil
@@ -161,11 +165,30 @@ func (g *Guard) resolved(call *policy.Call, e *replay.Effective, ev *Event) (*ob
 		if rel, ok := strings.CutPrefix(to, top+"/"); ok && top != "" {
 			to = filepath.Join(workspace, rel)
 		}
-		if to != meant {
+		if to != target.meant {
 			call.Paths = append(call.Paths, to)
 		}
 	}
 	return nil, nil
+}
+
+// target is a path of a call.
+type target struct {
+	at    string // as the harness takes it
+	meant string // as policy does
+}
+
+// targetOf is where a path of a call points to; false: it is relative to nothing,
+// and is decided as text.
+func targetOf(path, workspace, cwd string) (target, bool) {
+	if filepath.IsAbs(path) {
+		return target{path, filepath.Clean(path)}, true
+	}
+	from := cwd
+	if !filepath.IsAbs(from) {
+		from = workspace
+	}
+	return target{from + "/" + path, filepath.Join(workspace, path)}, from != ""
 }
 
 // Rules of a guard's own: what can't be told from the text of a call.

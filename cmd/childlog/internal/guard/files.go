@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/eventlog"
 )
 
@@ -22,58 +22,22 @@ type Files interface {
 	Stat(name string) (fs.FileInfo, error)
 	Lstat(name string) (fs.FileInfo, error)
 	EvalSymlinks(name string) (string, error)
-}
-
-// errDangling says that a name is a link to what is not there: whoever opens it
-// makes a file that nobody decided about.
-var errDangling = errors.New("a link to what is not there")
-
-// real returns where an absolute path leads, as far as it exists, and what is
-// there, nil if nothing is. Unlike EvalSymlinks it goes on where nothing exists
-// any more, because that is where a file will be made.
-func real(files Files, path string) (string, fs.FileInfo, error) {
-	rest := ""
-	for at := path; ; at = filepath.Dir(at) {
-		to, err := files.EvalSymlinks(at)
-		if err == nil {
-			info, err := files.Lstat(to)
-			if rest != "" { // of what is there nothing has the name
-				info = nil
-			}
-			return filepath.Join(to, rest), info, err
-		}
-		if !absent(err) {
-			return "", nil, err
-		}
-		if _, err := files.Lstat(at); err == nil {
-			return "", nil, errDangling
-		} else if !absent(err) {
-			return "", nil, err
-		}
-		if at == filepath.Dir(at) {
-			return filepath.Clean(path), nil, nil
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-	}
+	Real(names ...string) []files.Place
 }
 
 // firstLink returns the first of names that is a symbolic link, "" if none is.
-func firstLink(files Files, names ...string) string {
+func firstLink(from Files, names ...string) string {
 	for _, name := range names {
-		if info, err := files.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err := from.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return name
 		}
 	}
 	return ""
 }
 
-// absent reports whether an error says that a file is not there, also since what
-// should be its directory is a file.
-func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
-
 // readFile reads a file of at most limit bytes.
-func readFile(files Files, path string, limit int) ([]byte, error) {
-	f, err := files.Open(path)
+func readFile(from Files, path string, limit int) ([]byte, error) {
+	f, err := from.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +54,7 @@ func readFile(files Files, path string, limit int) ([]byte, error) {
 // repository below the home directory, and never in it or outside of it, where a
 // file would speak for other people's work. All of them count, since each only
 // takes away: one that is nearer hides none that is stricter.
-func projectFiles(files Files, home, cwd string) (found []Project) {
+func projectFiles(from Files, home, cwd string) (found []Project) {
 	if !filepath.IsAbs(cwd) {
 		return nil // no root is made of it
 	}
@@ -102,8 +66,8 @@ func projectFiles(files Files, home, cwd string) (found []Project) {
 			break
 		}
 		looked = append(looked, dir)
-		_, err := files.Stat(filepath.Join(dir, ".git"))
-		if err != nil && !absent(err) {
+		_, err := from.Stat(filepath.Join(dir, ".git"))
+		if err != nil && !files.Absent(err) {
 			return []Project{{Path: dir, Err: err.Error()}}
 		}
 		if inside = err == nil; inside || dir == filepath.Dir(dir) {
@@ -115,7 +79,7 @@ func projectFiles(files Files, home, cwd string) (found []Project) {
 	}
 	for _, dir := range looked {
 		path := filepath.Join(dir, filepath.FromSlash(PolicyFile))
-		doc, err := projectFile(files, path)
+		doc, err := projectFile(from, path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -134,11 +98,11 @@ func projectFiles(files Files, home, cwd string) (found []Project) {
 const maxProjects = 8
 
 // projectFile reads one policy file. Errors: fs.ErrNotExist if there is none.
-func projectFile(files Files, path string) ([]byte, error) {
-	info, err := files.Stat(path)
-	if absent(err) {
-		if name := firstLink(files, path, filepath.Dir(path)); name != "" { // somebody meant a policy to be there
-			return nil, fmt.Errorf("%s: %w", name, errDangling)
+func projectFile(from Files, path string) ([]byte, error) {
+	info, err := from.Stat(path)
+	if files.Absent(err) {
+		if name := firstLink(from, path, filepath.Dir(path)); name != "" { // somebody meant a policy to be there
+			return nil, fmt.Errorf("%s: %w", name, files.ErrDangling)
 		}
 		return nil, fs.ErrNotExist
 	}
@@ -147,7 +111,7 @@ func projectFile(files Files, path string) ([]byte, error) {
 	}
 	var doc []byte
 	if err == nil {
-		doc, err = readFile(files, path, maxDocument)
+		doc, err = readFile(from, path, maxDocument)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,17 +9,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/importtest"
 	"childlog/eventlog"
 )
-
-// disk is the file system of the test's own process.
-type disk struct{}
-
-func (disk) Open(name string) (*os.File, error)       { return os.Open(name) }
-func (disk) Stat(name string) (fs.FileInfo, error)    { return os.Stat(name) }
-func (disk) Lstat(name string) (fs.FileInfo, error)   { return os.Lstat(name) }
-func (disk) EvalSymlinks(name string) (string, error) { return filepath.EvalSymlinks(name) }
 
 // session is a harness's session as its hooks show it.
 type session struct {
@@ -35,7 +26,7 @@ type session struct {
 func begin(t testing.TB, s *eventlog.Store, h Harness, profile string) *session {
 	p, err := Named(profile)
 	require.NoError(t, err)
-	return &session{t: t, s: s, g: &Guard{Harness: h, Policy: p, Files: disk{}}, id: "s-1", cwd: "/w/p"}
+	return &session{t: t, s: s, g: &Guard{Harness: h, Policy: p, Files: files.Local{}}, id: "s-1", cwd: "/w/p"}
 }
 
 // event makes the event of a hook: pairs of name and value beside what all have.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"childlog/cmd/childlog/internal/files"
 	"childlog/cmd/childlog/internal/storetest"
 	"childlog/eventlog"
 	"childlog/policy"
@@ -102,7 +103,7 @@ func TestPolicyFileThatLeadsNowhere(t *testing.T) {
 		link := filepath.Join(x.cwd, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(link), 0o700))
 		require.NoError(t, os.Symlink("nowhere", link))
-		x.g.Project = FindProject(disk{}, "/home/u", x.cwd)
+		x.g.Project = FindProject(files.Local{}, "/home/u", x.cwd)
 		_, err := x.g.Handle(t.Context(), x.s, x.event("SessionStart", "source", "startup"))
 		require.ErrorIs(t, err, eventlog.ErrInvalid, name)
 		require.ErrorContains(t, err, "not there")
@@ -120,7 +121,7 @@ func TestEveryPolicyFileCounts(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(`{"profile":"`+profile+`"}`), 0o600))
 	}
-	x.g.Project = FindProject(disk{}, "/home/u", x.cwd)
+	x.g.Project = FindProject(files.Local{}, "/home/u", x.cwd)
 	require.Len(t, x.g.Project, 2)
 	x.send("SessionStart", "source", "startup")
 	require.Equal(t, Deny, x.call("", "w", "Write", map[string]any{"file_path": filepath.Join(x.cwd, "a")}).Verb)
@@ -130,7 +131,7 @@ func TestEveryPolicyFileCounts(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(`{}`), 0o600))
 	}
-	found := FindProject(disk{}, "/home/u", x.cwd)
+	found := FindProject(files.Local{}, "/home/u", x.cwd)
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].Err, "more than")
 }

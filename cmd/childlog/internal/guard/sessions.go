@@ -101,15 +101,15 @@ func (g *Guard) rootRequest(p Policy, ev *Event) (r materialize.RootRequest, err
 	if !filepath.IsAbs(ev.Cwd) {
 		return r, fmt.Errorf("%w: cwd: want an absolute directory, got %.200q", eventlog.ErrInvalid, ev.Cwd)
 	}
-	at, _, err := real(g.Files, ev.Cwd)
-	if err != nil {
-		return r, fmt.Errorf("cwd: %w", err)
+	at := g.Files.Real(ev.Cwd)[0]
+	if at.Err != nil {
+		return r, fmt.Errorf("cwd: %w", at.Err)
 	}
 	label := fmt.Sprintf("%s, %s", g.Harness, p.Profile)
 	if !p.equal(g.Policy) {
 		label += ", narrowed by " + PolicyFile
 	}
-	r = materialize.RootRequest{Sandbox: p.setting(ev.Cwd, at), Approvals: p.Approvals, Default: &policy.Setting{Mode: policy.ReadOnly}, Ask: p.Approvals,
+	r = materialize.RootRequest{Sandbox: p.setting(ev.Cwd, at.Path), Approvals: p.Approvals, Default: &policy.Setting{Mode: policy.ReadOnly}, Ask: p.Approvals,
 		Label: label, System: g.Harness.System(), External: ev.Session, Workspace: ev.Cwd, MaxDepth: p.MaxDepth}
 	r.Profile, err = p.profile()
 	return r, err
