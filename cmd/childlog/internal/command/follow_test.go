@@ -47,7 +47,7 @@ func TestLogFollow(t *testing.T) {
 
 	next(`"type":"session/created"`)
 	for _, text := range []string{"one", "two"} {
-		code, _, msg := inProcess(t, dir, event(text), "append", rootID)
+		code, _, msg := inProcess(t, dir, event(text), "append", rootID, "--wait", "30s") // the follower may be at it
 		require.Zero(t, code, msg)
 	}
 	next(`"content_text":"one"`)
