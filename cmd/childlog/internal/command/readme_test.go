@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"net"
@@ -9,7 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,13 +55,19 @@ func TestReadmeShell(t *testing.T) {
 	require.Contains(t, text, "completeness unproven")
 }
 
-// TestReadmeServe runs what the README says of a store that is shared, on a port
-// that is free.
+// TestReadmeServe runs what the README says of a store that is shared, on an
+// address that is free.
 func TestReadmeServe(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl to ask the service with")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	// Of Linux's loopback addresses this process has one to itself. Elsewhere there
+	// is one for all, and a free port may be given to somebody else meanwhile.
+	pid := os.Getpid()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:7431", 1+pid>>16&0x7f, pid>>8&0xff, pid&0xff))
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
@@ -81,7 +90,13 @@ func shell(t *testing.T, script string) string {
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader(script)
+	// One that fails halfway leaves behind what it began, with its output open.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
 	out, err = cmd.CombinedOutput()
+	if err != nil && cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // else nothing was left
+	}
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
