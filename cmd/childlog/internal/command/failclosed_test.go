@@ -152,16 +152,16 @@ func TestGuardAndALostHolder(t *testing.T) {
 		"a frame of no protocol": taken + frame('?', "x"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "lost") // a socket's path is short
-			require.NoError(t, err)
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			store := filepath.Join(dir, "s")
-			_, err = eventlog.Init(t.Context(), store)
+			store := filepath.Join(t.TempDir(), "s")
+			_, err := eventlog.Init(t.Context(), store)
 			require.NoError(t, err)
 			held, err := eventlog.Open(t.Context(), store, eventlog.Options{Command: "a holder"})
 			require.NoError(t, err)
 			defer held.Close()
-			l, err := net.Listen("unix", filepath.Join(store, forward.Socket))
+			path, done, err := forward.Short(store, forward.Socket)
+			require.NoError(t, err)
+			defer done()
+			l, err := net.Listen("unix", path)
 			require.NoError(t, err)
 			defer l.Close()
 			go func() {

@@ -19,8 +19,7 @@ func placed(t *testing.T, settings string) (r Request, path string) {
 	home := t.TempDir()
 	r = request(ClaudeCode, home)
 	path = filepath.Join(home, ".claude", "settings.json")
-	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o700))
-	require.NoError(t, os.WriteFile(path, []byte(settings), 0o640))
+	write(t, path, settings, 0o640)
 	return r, path
 }
 
@@ -211,6 +210,7 @@ func TestRefusedFiles(t *testing.T) {
 func write(t *testing.T, path, text string, mode fs.FileMode) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(t, os.WriteFile(path, []byte(text), mode))
+	require.NoError(t, os.Chmod(path, mode)) // whatever the umask takes away
 }
 
 // TestSwitchedOff: no guard is put where it would not run, and the place that
