@@ -74,7 +74,7 @@ type LockedFacts struct {
 // Failed is the body that says of an error what a client needs to know.
 func Failed(err error) ErrorBody {
 	f := failure.Of(err)
-	d := ErrorDetail{Code: f.Code, Message: err.Error(), Hint: f.Hint}
+	d := ErrorDetail{Code: f.Code, Message: err.Error(), Hint: f.API}
 	var (
 		conflict  *eventlog.ConflictError
 		duplicate *eventlog.DuplicateError

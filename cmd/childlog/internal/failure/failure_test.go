@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"childlog/eventlog"
+	"childlog/materialize"
+	"childlog/policy"
 )
 
 // sentinels lists the errors that package eventlog declares.
@@ -84,5 +86,29 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, "stale_capture", Of(stale).Code)
 	unreadable := fmt.Errorf("%w: %w", eventlog.ErrPolicyUnreadable, &eventlog.CorruptError{Session: uuid.New()})
 	require.Equal(t, "policy_unreadable", Of(unreadable).Code)
-	require.Equal(t, "try", Of(WithHint(eventlog.ErrNotFound, "try")).Hint)
+	own := Of(WithAPIHint(WithHint(eventlog.ErrNotFound, "try"), "ask"))
+	require.Equal(t, "try", own.Hint)
+	require.Equal(t, "ask", own.API)
+	require.Equal(t, "last", Of(WithHint(WithHint(eventlog.ErrNotFound, "first"), "last")).Hint)
+}
+
+// TestHintsForProgramsNameNoCommandLine: whoever gets one over HTTP has no flags,
+// no environment of the store and no terminal. What it names of childlog are
+// operations.
+func TestHintsForProgramsNameNoCommandLine(t *testing.T) {
+	errs := []error{errors.New("anything"), Usagef("no"), &eventlog.FencedError{}, &eventlog.FencedError{Open: 2, Got: 2}, &eventlog.FencedError{Open: 2, Got: 3}, &eventlog.FencedError{Open: 2, Got: 1},
+		&eventlog.BackupError{}, &policy.UnknownRoleError{}, &materialize.LockdownError{}, WithHint(eventlog.ErrLocked, "--wait 5s")}
+	for _, rule := range []policy.Rule{policy.RuleSpawn, policy.RuleMaxChildren, policy.RuleCapability, policy.RuleRequest, policy.RuleProviderList, "another"} {
+		errs = append(errs, &policy.RefusedError{Rule: rule})
+	}
+	for _, f := range failures() {
+		errs = append(errs, f.Is)
+	}
+	for _, err := range errs {
+		hint := Of(err).API
+		require.NotEmpty(t, hint, "%v", err)
+		for _, local := range []string{"`", "--", "CHILDLOG_"} {
+			require.NotContains(t, hint, local, "%T %v", err, err)
+		}
+	}
 }

@@ -32,7 +32,7 @@ func (s *Service) identify(w *record, r *http.Request) (caller, error) {
 	if !errors.Is(err, tokens.ErrRefused) {
 		s.log.Error("tokens can't be read", "error", traced(err))
 		return caller{}, &refusal{status: http.StatusServiceUnavailable, code: "tokens_unreadable",
-			message: "the store's tokens can't be read, so nobody is admitted", hint: "an operator mends it; `childlog token ls` says what is wrong"}
+			message: "the store's tokens can't be read, so nobody is admitted", hint: "whoever runs the service has to mend it; its log says more"}
 	}
 	s.metrics.refuse("token")
 	if ok, again := s.failures.take(peerOf(r)); !ok {
@@ -40,7 +40,7 @@ func (s *Service) identify(w *record, r *http.Request) (caller, error) {
 		return caller{}, &refusal{status: http.StatusTooManyRequests, code: "rate_limited", message: "too many requests without a valid token", hint: "come again later, with a token", again: again}
 	}
 	return caller{}, refuse(http.StatusUnauthorized, "unauthorized", "unauthorized: no valid token: it is missing, was revoked or has expired",
-		"send `Authorization: Bearer TOKEN`; `childlog token new` makes one")
+		"send `Authorization: Bearer TOKEN`, with a token that whoever runs the service makes")
 }
 
 // bearer reads the one Authorization header (RFC 6750, 2.1). A token in a query

@@ -30,7 +30,7 @@ func refuse(status int, code, message, hint string) error {
 // wrongRole says that a token's role does not suffice.
 func wrongRole(format string, args ...any) error {
 	err := fmt.Errorf("%w: %s", eventlog.ErrUnauthorized, fmt.Sprintf(format, args...))
-	return failure.WithHint(err, "ask with a token of that role, which `childlog token new` makes")
+	return failure.WithAPIHint(err, "ask with a token of that role, which whoever runs the service makes")
 }
 
 // retryAfter is told with every 503 that does not know better.
