@@ -25,7 +25,9 @@ The socket speaks HTTP/JSON too: everything that a program which runs agents
 needs. With --listen so does a TCP address, for clients that show a token (see
 childlog token). GET /docs there describes the API, /openapi.json does it for
 programs; /healthz, /readyz and /metrics are for those who run it. An address
-that is not loopback needs --tls-cert and --tls-key.
+that is not loopback needs --tls-cert and --tls-key. Files that are replaced
+later count from the next connection on, without a restart; a pair that does not
+load is logged, and the one before it goes on.
 
 It runs until it is interrupted, lets the commands and requests that are at work
 come to their end, and gives the store back. A second interrupt ends it at once.

@@ -2,19 +2,10 @@ package service_test
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -312,39 +303,4 @@ func TestAddresses(t *testing.T) {
 	}
 	require.NoError(t, service.Address{Listen: "0.0.0.0:0", CertFile: "c", KeyFile: "k"}.Check())
 	require.Error(t, service.Address{Listen: "127.0.0.1:0", CertFile: "c"}.Check())
-}
-
-// TestTLS: with a certificate it speaks TLS 1.3 and HTTP/1.1, and nothing else.
-func TestTLS(t *testing.T) {
-	dir := t.TempDir()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	a := service.Address{Listen: "127.0.0.1:0", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key")}
-	require.NoError(t, os.WriteFile(a.CertFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(a.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600))
-	v := serveAt(t, service.Options{}, a)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	pool.AddCert(cert)
-	transport := v.client.Transport.(*http.Transport)
-	transport.TLSClientConfig = &tls.Config{RootCAs: pool}
-	transport.ForceAttemptHTTP2 = true
-	v.goesOn(t)
-	resp, err := v.client.Get(v.url + "/healthz")
-	require.NoError(t, err)
-	resp.Body.Close()
-	require.Equal(t, 1, resp.ProtoMajor)
-	_, err = tls.Dial("tcp", strings.TrimPrefix(v.url, "https://"), &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS12})
-	require.Error(t, err)
-	plain, err := http.Get("http" + strings.TrimPrefix(v.url, "https") + "/healthz")
-	if err == nil {
-		plain.Body.Close()
-		require.Equal(t, 400, plain.StatusCode)
-	}
 }

@@ -17,7 +17,7 @@ import (
 // Address says where to listen over TCP.
 type Address struct {
 	Listen            string // host:port; port 0 takes a free one
-	CertFile, KeyFile string // PEM; needed for anything but loopback
+	CertFile, KeyFile string // PEM; needed for anything but loopback; may be replaced while it listens
 }
 
 // Server serves a service over TCP: HTTP/1.1, or the same over TLS 1.3. HTTP/2
@@ -61,12 +61,12 @@ func (s *Service) Listen(ctx context.Context, a Address) (*Server, error) {
 	}
 	listener := net.Listener(newGate(l, s.limits, s.metrics))
 	if a.CertFile != "" {
-		cert, err := tls.LoadX509KeyPair(a.CertFile, a.KeyFile)
+		cert, err := loadCertificate(a.CertFile, a.KeyFile, s.log)
 		if err != nil {
 			_ = l.Close()
-			return nil, fmt.Errorf("%w: certificate: %w", eventlog.ErrInvalid, err)
+			return nil, err
 		}
-		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}})
+		listener = tls.NewListener(listener, &tls.Config{GetCertificate: cert.get, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}})
 	}
 	srv := &http.Server{
 		Handler:                      s.TCP(),
