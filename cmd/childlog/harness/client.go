@@ -121,6 +121,10 @@ func (c *Client) Check(ctx context.Context, r CheckRequest) (wire.Judgement, err
 	return call(ctx, c, OpCheck, r)
 }
 
+func (c *Client) CheckBatch(ctx context.Context, r CheckBatchRequest) (Items[wire.Checked], error) {
+	return call(ctx, c, OpCheckBatch, r)
+}
+
 func (c *Client) Ask(ctx context.Context, r AskRequest) (wire.Ruling, error) {
 	return call(ctx, c, OpAsk, r)
 }
@@ -187,6 +191,10 @@ func (c *Client) SetRules(ctx context.Context, r SetRulesRequest) (wire.RulesSet
 
 func (c *Client) Stats(ctx context.Context, r StatsRequest) (wire.StoreStats, error) {
 	return call(ctx, c, OpStats, r)
+}
+
+func (c *Client) Verify(ctx context.Context, r VerifyRequest) (wire.Verified, error) {
+	return call(ctx, c, OpVerify, r)
 }
 
 // call makes one request.

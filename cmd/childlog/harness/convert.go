@@ -166,16 +166,16 @@ func (c *Child) domain() (*manifest.Request, materialize.Request, error) {
 }
 
 // domain reads a call.
-func (c *Call) domain() (*manifest.Call, error) {
+func (c *Call) domain(key string) (*manifest.Call, error) {
 	if c.read != nil {
 		return c.read, nil
 	}
 	doc, err := text(*c)
 	if err != nil {
-		return nil, at("call", err)
+		return nil, at(key, err)
 	}
 	m, err := manifest.ParseCall(doc)
-	return m, at("call", err)
+	return m, at(key, err)
 }
 
 // domain reads an event.

@@ -29,7 +29,11 @@
 // LockedError. Nothing was written, with two exceptions: ErrOutcomeUnknown, and
 // a context that ended while the answer was waited for. Then it may have been.
 //
-// A denial is no error but an answer. An error of Check is no permission.
+// [Failed] says of an error of either its stable code and what can be done about
+// it, as a service does.
+//
+// A denial is no error but an answer, and so is damage that Verify finds. An error
+// of Check is no permission, and neither is one in a place of CheckBatch.
 //
 // # What a retry means
 //
@@ -37,7 +41,8 @@
 // batch whose events have ids find what is there: the answer is the original one,
 // with Existing or Replayed set, and for a root ErrExists. Under the same key or
 // id with another content they are refused. A switch, a narrowing and rules
-// that are in force already change nothing more. A message or a settlement has
+// that are in force already change nothing more, and of calls that were recorded
+// the decision in the log is the answer. A message or a settlement has
 // no key: look with [Harness.Show] before it is repeated.
 //
 // # What may be concurrent

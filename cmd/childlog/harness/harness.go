@@ -82,6 +82,13 @@ type Harness interface {
 	// record is no permission, whatever came before it. A call that is denied
 	// because the session records nothing any more has recorded null.
 	Check(ctx context.Context, r CheckRequest) (wire.Judgement, error)
+	// CheckBatch decides many calls of a session as Check decides one, in their
+	// order, and answers each in its place. Every call is decided, and recorded, by
+	// itself: evaluated_seq says on which policy. A call that can't be decided, such
+	// as one whose id stands for another call, has an error in its place; what is
+	// no call at all makes the request invalid before any is decided. Where the store
+	// fails after the first was recorded, those that were not reached have the error.
+	CheckBatch(ctx context.Context, r CheckBatchRequest) (Items[wire.Checked], error)
 	// Ask records the question whether a call may be made once, and what decides
 	// it: the pin of a child rejects before anybody is asked, and so do a root
 	// whose approvals are never and a session without an open turn. Nothing waits.
@@ -131,6 +138,11 @@ type Harness interface {
 	SetRules(ctx context.Context, r SetRulesRequest) (wire.RulesSet, error)
 	// Stats counts what the store holds, and what it takes on disk.
 	Stats(ctx context.Context, r StatsRequest) (wire.StoreStats, error)
+	// Verify reads everything and compares everything with everything, and writes
+	// nothing. Damage is an answer and no error: look at ok. It takes as long as the
+	// store is large, minutes for ten millions of events; the end of ctx ends it. A
+	// service does one at a time and refuses more as busy.
+	Verify(ctx context.Context, r VerifyRequest) (wire.Verified, error)
 
 	// Close lets go of the store or of the connections to it. Calls after it
 	// fail with ErrStoreClosed; those under way end with an error or with their

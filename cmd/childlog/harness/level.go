@@ -68,6 +68,7 @@ func (FollowRequest) Level() Level       { return Reads }
 func (HeadRequest) Level() Level         { return Reads }
 func (StatsRequest) Level() Level        { return Reads }
 func (AsksRequest) Level() Level         { return Reads }
+func (VerifyRequest) Level() Level       { return Reads }
 func (ResumeRequest) Level() Level       { return Reads } // whoever it is for, it appends nothing
 
 func (DelegateRequest) Level() Level { return Works }
@@ -101,8 +102,11 @@ func (r RootRequest) Level() Level {
 }
 
 // Level of a check: a record is written, a question is not.
-func (r CheckRequest) Level() Level {
-	if r.Record {
+func (r CheckRequest) Level() Level      { return recording(r.Record) }
+func (r CheckBatchRequest) Level() Level { return recording(r.Record) }
+
+func recording(record bool) Level {
+	if record {
 		return Works
 	}
 	return Reads

@@ -63,6 +63,7 @@ var (
 	OpPolicy       = Operation[PolicyRequest, wire.Policy]{"policy", false, "Show what a session may do, and which event says so", Harness.Policy}
 	OpResume       = Operation[ResumeRequest, wire.Resumption]{"resume", false, "Rebuild a session from its log alone, and append nothing", Harness.Resume}
 	OpCheck        = Operation[CheckRequest, wire.Judgement]{"check", true, "Decide a tool call, and record it if asked to", Harness.Check}
+	OpCheckBatch   = Operation[CheckBatchRequest, Items[wire.Checked]]{"check_batch", true, "Decide many tool calls of one session", Harness.CheckBatch}
 	OpAsk          = Operation[AskRequest, wire.Ruling]{"ask", true, "Ask whether one call may be made, once", Harness.Ask}
 	OpAsks         = Operation[AsksRequest, Items[wire.Question]]{"asks", false, "List the questions that wait for an answer", Harness.Asks}
 	OpAnswer       = Operation[AnswerRequest, wire.Ruling]{"answer", true, "Answer a question that a session asked", Harness.Answer}
@@ -81,6 +82,7 @@ var (
 	OpRules    = Operation[NoRequest, wire.Rules]{"rules", false, "Show the operator rules of the store", Harness.Rules}
 	OpSetRules = Operation[SetRulesRequest, wire.RulesSet]{"set_rules", true, "Replace the operator rules of the store", Harness.SetRules}
 	OpStats    = Operation[StatsRequest, wire.StoreStats]{"stats", false, "Count sessions, events and bytes", Harness.Stats}
+	OpVerify   = Operation[VerifyRequest, wire.Verified]{"verify", false, "Check the whole store, or one session", Harness.Verify}
 )
 
 // Routes lists all operations, in the order of [Harness].
@@ -88,8 +90,8 @@ func Routes() []Route {
 	return []Route{
 		OpRoot.Route(), OpDelegate.Route(), OpAppend.Route(), OpSwitch.Route(), OpNarrow.Route(), OpSend.Route(), OpInterrupt.Route(),
 		OpInbox.Route(), OpClaim.Route(), OpActivate.Route(), OpEnd.Route(), OpSettle.Route(), OpClose.Route(), OpNotices.Route(),
-		OpConsume.Route(), OpPolicy.Route(), OpResume.Route(), OpCheck.Route(), OpAsk.Route(), OpAsks.Route(), OpAnswer.Route(), OpExplainField.Route(), OpExplainAll.Route(),
+		OpConsume.Route(), OpPolicy.Route(), OpResume.Route(), OpCheck.Route(), OpCheckBatch.Route(), OpAsk.Route(), OpAsks.Route(), OpAnswer.Route(), OpExplainField.Route(), OpExplainAll.Route(),
 		OpExplainCall.Route(), OpExplainEvent.Route(), OpDiff.Route(), OpShow.Route(), OpList.Route(), OpTree.Route(), OpLog.Route(),
-		OpSearch.Route(), OpHead.Route(), OpRules.Route(), OpSetRules.Route(), OpStats.Route(),
+		OpSearch.Route(), OpHead.Route(), OpRules.Route(), OpSetRules.Route(), OpStats.Route(), OpVerify.Route(),
 	}
 }

@@ -25,6 +25,18 @@ type CheckRequest struct {
 	At       uint64 `json:"at,omitzero"`       // as of this seq, without Record and Epoch; 0: now
 }
 
+// CheckBatchRequest asks for the decisions on calls of one session, at most 4096.
+// What is said of the request holds for each of them as it does for
+// [CheckRequest].
+type CheckBatchRequest struct {
+	Session  string `json:"session"`
+	Calls    []Call `json:"calls"`
+	Record   bool   `json:"record,omitzero"`
+	Epoch    uint64 `json:"epoch,omitzero"`
+	Advisory bool   `json:"advisory,omitzero"`
+	At       uint64 `json:"at,omitzero"`
+}
+
 // AskRequest asks whether one call, which needs an approval, may be made once.
 type AskRequest struct {
 	Session  string `json:"session"`
@@ -145,4 +157,19 @@ type HeadRequest struct {
 // StatsRequest asks what a store holds.
 type StatsRequest struct {
 	Deep bool `json:"deep,omitzero"` // read the whole journal: what takes the space, growth by day
+}
+
+// VerifyRequest asks whether the store is intact, or one session. Without what
+// was kept elsewhere nobody can tell a store from an older copy of it.
+type VerifyRequest struct {
+	Session     string           `json:"session,omitzero"`     // only what concerns this one; "": everything
+	Key         string           `json:"key,omitzero"`         // the store's public key, NAME+HASH+KEY; "": its own word
+	Checkpoints []KeptCheckpoint `json:"checkpoints,omitzero"` // heads that were kept elsewhere, at most 100
+	Anchors     []string         `json:"anchors,omitzero"`     // heads of sessions that were kept elsewhere, "SESSION SEQ HASH", at most 10000
+}
+
+// KeptCheckpoint is a signed head of a store that was kept elsewhere.
+type KeptCheckpoint struct {
+	Name string `json:"name"` // for the answer, which has it as the file
+	Note string `json:"note"` // the whole text
 }

@@ -18,12 +18,13 @@ import (
 )
 
 // run executes a command line on the store and returns what it prints. An exit
-// code other than 0 is a denial, which is an answer.
+// code other than 0 is a denial, or a conflict of one call of a batch, which are
+// answers.
 func run(t *testing.T, dir, stdin string, args ...string) string {
 	t.Helper()
 	var out, msg bytes.Buffer
 	code := command.Run(ctx, append([]string{"--store", dir, "--json"}, args...), strings.NewReader(stdin), &out, &msg)
-	require.Contains(t, []int{0, 3}, code, "%v: %s", args, msg.String())
+	require.Contains(t, []int{0, 3, 4}, code, "%v: %s", args, msg.String())
 	require.NotEmpty(t, out.String(), "%v: %s", args, msg.String())
 	return out.String()
 }
@@ -47,6 +48,15 @@ func lines(t *testing.T, answer any) string {
 		list = anys(v.Items)
 	case harness.Found:
 		list = anys(v.Items)
+	case harness.Items[wire.Checked]:
+		list = nil
+		for i, one := range v.Items {
+			if one.Error != nil {
+				list = append(list, wire.BadLine{Line: uint64(i) + 1, Error: *one.Error})
+			} else {
+				list = append(list, one.Judgement)
+			}
+		}
 	case harness.LogPage:
 		var b strings.Builder
 		for i := range v.Events {
@@ -98,6 +108,9 @@ func TestAnswersAreTheCommands(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "call.json")
 	require.NoError(t, os.WriteFile(file, []byte(call), 0o600))
 	asked := harness.Call{ID: "c3", Tool: "edit", Args: harness.JSON(`{"path":"src/b.go"}`)}
+	outside := harness.Call{ID: "c4", Tool: "edit", Args: harness.JSON(`{"path":"/etc/passwd"}`)}
+	batch := filepath.Join(t.TempDir(), "calls.jsonl")
+	require.NoError(t, os.WriteFile(batch, []byte(call+"\n"+`{"call":"c4","tool":"edit","args":{"path":"/etc/passwd"}}`+"\n"+call+"\n"), 0o600))
 	session := harness.SessionRequest{Session: childID}
 	reads := []struct {
 		args   string
@@ -111,6 +124,12 @@ func TestAnswersAreTheCommands(t *testing.T) {
 		{"check " + childID + " " + file, func() (any, error) { return told(h.Check(ctx, harness.CheckRequest{Session: childID, Call: asked})) }},
 		{"check --at 6 " + childID + " " + file, func() (any, error) {
 			return told(h.Check(ctx, harness.CheckRequest{Session: childID, Call: asked, At: 6}))
+		}},
+		{"check --batch " + childID + " " + batch, func() (any, error) {
+			return told(h.CheckBatch(ctx, harness.CheckBatchRequest{Session: childID, Calls: []harness.Call{asked, outside, asked}}))
+		}},
+		{"check --batch --at 6 " + childID + " " + batch, func() (any, error) {
+			return told(h.CheckBatch(ctx, harness.CheckBatchRequest{Session: childID, Calls: []harness.Call{asked, outside, asked}, At: 6}))
 		}},
 		{"explain " + childID, func() (any, error) { return told(h.ExplainAll(ctx, harness.PolicyRequest{Session: childID})) }},
 		{"explain " + childID + " grant.shell", func() (any, error) {
@@ -219,6 +238,13 @@ func TestWritesAreTheCommands(t *testing.T) {
 		}},
 		{"check --record " + childID, `{"call":"c1","tool":"write_file","args":{"path":"src/a"}}`, nil, func(h harness.Harness) (any, error) {
 			return told(h.Check(ctx, harness.CheckRequest{Session: childID, Record: true, Call: harness.Call{ID: "c1", Tool: "write_file", Args: harness.JSON(`{"path":"src/a"}`)}}))
+		}},
+		{"check --record --batch " + childID, `{"call":"c1","tool":"write_file","args":{"path":"src/a"}}` + "\n" + `{"call":"c1","tool":"write_file","args":{"path":"src/b"}}` + "\n" +
+			`{"call":"c1","tool":"write_file","args":{"path":"src/a"}}`, nil, func(h harness.Harness) (any, error) {
+			one := func(path string) harness.Call {
+				return harness.Call{ID: "c1", Tool: "write_file", Args: harness.JSON(`{"path":"` + path + `"}`)}
+			}
+			return told(h.CheckBatch(ctx, harness.CheckBatchRequest{Session: childID, Record: true, Calls: []harness.Call{one("src/a"), one("src/b"), one("src/a")}}))
 		}},
 		{"rules set -", `{"deny_tools":["chmod"]}`, nil, func(h harness.Harness) (any, error) {
 			return told(h.SetRules(ctx, harness.SetRulesRequest{Rules: harness.Rules{DenyTools: []string{"chmod"}}}))

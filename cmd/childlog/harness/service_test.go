@@ -82,10 +82,12 @@ func TestNodeExample(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, `one child: true
 approvals: never
+plan: allow, deny
 c1: done
 c2: deny, write_scope_violation
 late: fenced
 denied: 1
+verified
 7 tool/call
 8 tool/decision
 9 tool/result

@@ -32,7 +32,8 @@ const maxAuthorizers = 1024
 
 // Open opens the store at dir for writing, which this process then holds until
 // Close. Errors: those of [eventlog.Open], such as ErrLocked with an
-// [eventlog.LockedError] that names the holder, and ErrNotFound.
+// [eventlog.LockedError] that names the holder, who may serve it ([Dial]), and
+// ErrNotFound where [eventlog.Init] made none.
 func Open(ctx context.Context, dir string, o eventlog.Options) (*Store, error) {
 	s, err := eventlog.Open(ctx, dir, o)
 	if err != nil {
@@ -62,8 +63,8 @@ func (h *Store) Close() error {
 	return h.s.Close()
 }
 
-// Unwrap is the store itself, for what a harness does not do: auditing, erasing,
-// backups.
+// Unwrap is the store itself, for what a harness does not do: serving it (package
+// serve), erasing, backups. It is the harness's to close if Open opened it.
 func (h *Store) Unwrap() *eventlog.Store { return h.s }
 
 // usable refuses calls after Close.

@@ -41,13 +41,10 @@ func (h *Store) Resume(ctx context.Context, r ResumeRequest) (wire.Resumption, e
 
 // Check implements [Harness].
 func (h *Store) Check(ctx context.Context, r CheckRequest) (wire.Judgement, error) {
-	switch {
-	case r.At != 0 && (r.Record || r.Epoch != 0):
-		return wire.Judgement{}, fmt.Errorf("%w: /at looks back; it takes no /record and no /epoch", eventlog.ErrInvalid)
-	case r.Advisory && !r.Record:
-		return wire.Judgement{}, fmt.Errorf("%w: /advisory says how the harness takes what is recorded; give /record too", eventlog.ErrInvalid)
+	if err := checkable(r.Record, r.Epoch, r.Advisory, r.At); err != nil {
+		return wire.Judgement{}, err
 	}
-	call, err := r.Call.domain()
+	call, err := r.Call.domain("call")
 	if err != nil {
 		return wire.Judgement{}, err
 	}
@@ -69,7 +66,7 @@ func (h *Store) Check(ctx context.Context, r CheckRequest) (wire.Judgement, erro
 
 // Ask implements [Harness].
 func (h *Store) Ask(ctx context.Context, r AskRequest) (wire.Ruling, error) {
-	doc, err := r.Call.domain()
+	doc, err := r.Call.domain("call")
 	if err != nil {
 		return wire.Ruling{}, err
 	}
@@ -152,7 +149,7 @@ func (h *Store) ExplainAll(ctx context.Context, r PolicyRequest) (Items[wire.Fie
 
 // ExplainCall implements [Harness].
 func (h *Store) ExplainCall(ctx context.Context, r ExplainCallRequest) (wire.CallExplanation, error) {
-	call, err := r.Call.domain()
+	call, err := r.Call.domain("call")
 	if err != nil {
 		return wire.CallExplanation{}, err
 	}

@@ -2,8 +2,12 @@
 // workers in other processes and languages, the hooks of agents and an operator's
 // terminal work on it while the program holds it.
 //
-//	h := harness.On(store)
-//	go func() { served <- serve.Store(ctx, store, serve.Options{}) }()
+//	h, err := harness.Open(ctx, dir, eventlog.Options{}) // eventlog.Init made it, once
+//	go func() { served <- serve.Store(ctx, h.Unwrap(), serve.Options{Ready: ready}) }()
+//	// until the program ends: cancel ctx, wait for served, and then
+//	err = h.Close()
+//
+// Who dials before Ready was called may find nobody.
 //
 // It is what `childlog serve` does: the socket SOCK in the store's directory,
 // over which every command of this user finds the store by itself and programs
@@ -30,7 +34,7 @@ import (
 // Options say what is served. The zero value is the socket only.
 type Options struct {
 	Listen            string             // HOST:PORT to serve over TCP too; port 0 takes a free one. Clients show a token (`childlog token new`)
-	CertFile, KeyFile string             // PEM; needed for any address but loopback
+	CertFile, KeyFile string             // PEM; needed for any address but loopback; replaced files count from the next connection on
 	Hosts             []string           // names under which clients ask for it, beside localhost and the address
 	Log               *slog.Logger       // a line a request, without contents; nil: nothing is logged
 	Ready             func(wire.Serving) // called once it can be reached; nil: nobody waits

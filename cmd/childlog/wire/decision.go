@@ -118,6 +118,13 @@ func JudgementOf(j *replay.Judgement, call string) Judgement {
 	return out
 }
 
+// Checked answers one call of a batch: one of the two is there. A call without a
+// judgement was not decided, and is not allowed.
+type Checked struct {
+	Judgement *Judgement   `json:"judgement,omitzero"`
+	Error     *FailureBody `json:"error,omitzero"`
+}
+
 // BadLine answers a line of a batch that holds no call.
 type BadLine struct {
 	Line  uint64      `json:"line"`

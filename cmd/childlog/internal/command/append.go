@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -145,12 +146,7 @@ func seqRange(from, to uint64) string {
 	return fmt.Sprintf("%d to %d", from, to)
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func plural(n int, what string) string { return ops.Plural(n, what) }
 
 // interruptible gives up on reading input when ctx ends: a read of a terminal
 // or a pipe can't be stopped, only left behind.

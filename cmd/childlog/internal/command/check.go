@@ -154,9 +154,9 @@ func (c *checkRun) decide(ctx context.Context, s *eventlog.Store, id uuid.UUID, 
 		j, unwanted, err := ops.Check(ctx, s, authorizer, &row, one.call, o)
 		one.unwanted = unwanted
 		if taken := (*replay.CallError)(nil); errors.As(err, &taken) {
-			err = withHint(err, "a call id names one call of its session: repeat the call as it was, or give another one an id of its own")
+			err = withHint(err, ops.TakenHint)
 		}
-		if c.batch && (errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrInvalid) && c.at == 0) {
+		if c.batch && err != nil && ops.OfOneCall(err, c.at) {
 			one.bad = err
 			continue
 		}
@@ -181,12 +181,7 @@ func (c *checkRun) tell(calls []checked) error {
 		}
 		switch {
 		case one.bad != nil:
-			f := failure.Of(one.bad)
-			hint := "mend the line as the message says, and send it again"
-			if f.Exit == failure.ExitConflict {
-				hint = f.Hint
-			}
-			v := wire.BadLine{Line: one.line, Error: wire.FailureBody{Code: f.Code, Message: one.bad.Error(), Hint: hint}}
+			v := wire.BadLine{Line: one.line, Error: ops.Undecided(one.bad)}
 			if err := c.show(v, func() { c.out.Println(term.Bad(c.prefix(one), "error: "), term.Plain(one.bad.Error())) }); err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"childlog/cmd/childlog/internal/access"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
@@ -84,13 +85,7 @@ Do this when verify finds that the index and the journal differ.`),
 }
 
 // grouped writes a number in groups of three digits.
-func grouped(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func grouped(n uint64) string { return ops.Grouped(n) }
 
 func bytesText(n int64) string {
 	switch {

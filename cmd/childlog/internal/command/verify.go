@@ -1,25 +1,20 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
-	"childlog/replay"
 )
-
-// findingPolicy is a finding of this command: a policy that can't be read.
-const findingPolicy = "policy"
 
 func newVerifyCmd(a *app) *cobra.Command {
 	var bundleFile string
@@ -64,62 +59,35 @@ takes --key and one --checkpoint.`),
 				}
 				return a.verifyBundle(ctx, bundleFile, &against)
 			}
-			v := wire.Verified{Findings: []wire.Finding{}, Notes: []wire.Finding{}, Signed: wire.Signed{KeyFrom: keyNone, Outside: []wire.Held{}, Heads: []string{}}}
+			var v wire.Verified
 			var took time.Duration
 			var own term.Text
 			opened := false
-			v.Status = eventlog.StatusFailed
 			err := a.read(ctx, func(s *eventlog.Store) (err error) {
 				opened = true
-				o := eventlog.CheckOptions{}
+				o := ops.VerifyOptions{Key: against.key, Names: against.checkpoints}
 				if o.Against, err = against.read(a); err != nil {
 					return err
 				}
 				if len(args) == 1 {
-					var err error
-					if o.Session, err = resolve(ctx, s, args[0]); err != nil {
-						return err
-					}
+					o.Session = args[0]
+				} else if _, err := s.Row(eventlog.StoreSession); err == nil {
+					own = term.Dim("one is the store's own, of its rules")
 				}
 				start := time.Now()
 				update, done := a.bar("verifying", "frames")
 				o.Progress = update
-				report, err := s.Check(ctx, o)
+				v, err = ops.Verify(ctx, s, o)
 				done()
-				if err != nil {
-					return err
-				}
-				v.Sessions, v.Events, v.Frames, v.Contents, v.Bytes = report.Sessions, report.Events, report.Frames, report.Contents, report.Bytes
-				found(&v, &report)
-				v.Status, v.Redacted, v.Withheld, v.Purged = report.Status(), report.Redacted, report.Withheld, report.Purged
-				against.signed(&v, s, &report)
-				if _, err := s.Row(eventlog.StoreSession); err == nil && len(args) == 0 {
-					own = term.Dim("one is the store's own, of its rules")
-				}
-				if s.RolledBack() == nil { // else none may be read, for a reason that was found above
-					err = checkPolicies(ctx, s, o.Session, &v)
-				}
 				took = time.Since(start)
 				return err
 			})
-			if errors.Is(err, eventlog.ErrCorrupt) {
-				if !opened { // a store that can't be opened has pages all the same
-					report, pageErr := eventlog.CheckPages(ctx, a.store)
-					if pageErr != nil && !errors.Is(pageErr, eventlog.ErrCorrupt) {
-						return errors.Join(err, pageErr)
-					}
-					found(&v, &report)
-				}
-				v.Findings = append(v.Findings, findingOf(eventlog.FindPages, uuid.Nil, err))
-				err = nil
+			if errors.Is(err, eventlog.ErrCorrupt) && !opened { // it has pages all the same
+				v, err = ops.VerifyUnopened(ctx, a.store, err)
 			}
 			if err != nil {
 				return err
 			}
-			if v.OK = len(v.Findings) == 0; !v.OK && v.Status != eventlog.StatusIncomplete {
-				v.Status = eventlog.StatusFailed // a policy that can't be read, say
-			}
-			v.Statement = statement(&v)
 			if err := a.show(v, func() { a.verified(&v, own, took) }); err != nil {
 				return err
 			}
@@ -148,50 +116,6 @@ func verifyHint(v *wire.Verified) string {
 		return "the logs are whole; `childlog reindex` builds the index anew"
 	}
 	return "nothing was changed; keep a copy of the store as it is; `childlog log` shows what can be read of a session, `childlog salvage --dry-run` what can be saved; or restore a backup"
-}
-
-func found(v *wire.Verified, report *eventlog.CheckReport) {
-	v.More = report.More
-	for _, f := range report.Findings {
-		v.Findings = append(v.Findings, wire.FindingOf(f))
-	}
-}
-
-// findingOf makes a finding of an error that says where something is wrong.
-func findingOf(kind string, session uuid.UUID, err error) wire.Finding {
-	f := eventlog.Finding{Kind: kind, Session: session, Detail: err.Error()}
-	if ce := (*eventlog.CorruptError)(nil); errors.As(err, &ce) {
-		f.Seq, f.Position = ce.Seq, ce.Position
-	}
-	return wire.FindingOf(f)
-}
-
-// checkPolicies rebuilds the policy of every session, or of one; of the store's
-// own, which has none, the rules.
-func checkPolicies(ctx context.Context, s *eventlog.Store, only uuid.UUID, v *wire.Verified) error {
-	return s.EachRow(ctx, func(r *eventlog.Row) (bool, error) {
-		if only != uuid.Nil && r.Session != only {
-			return true, nil
-		}
-		var e replay.Effective
-		var err error
-		if r.Session == eventlog.StoreSession {
-			_, err = replay.Rules(ctx, s)
-		} else {
-			e, err = replay.Policy(ctx, s, r.Session, 0)
-		}
-		if errors.Is(err, context.Canceled) {
-			return false, err
-		}
-		if err != nil {
-			v.Findings = append(v.Findings, findingOf(findingPolicy, r.Session, err))
-			return true, nil
-		}
-		for _, f := range e.Findings {
-			v.Notes = append(v.Notes, wire.Finding{Kind: f.Code, Session: wire.ID(r.Session), Seq: f.Seq, Detail: f.Detail})
-		}
-		return true, nil
-	})
 }
 
 // bar makes a progress bar for a count that is known once it begins; on a

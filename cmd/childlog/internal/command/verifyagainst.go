@@ -5,16 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/internal/term"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
-)
-
-// Where the key came from that signatures were checked with.
-const (
-	keyGiven = "given"
-	keyStore = "store" // whoever can write the store can replace it
-	keyNone  = "none"  // nothing was ever signed
 )
 
 // againstFlags name what was kept elsewhere.
@@ -52,49 +46,6 @@ func (f *againstFlags) read(a *app) (against eventlog.Against, err error) {
 	return against, nil
 }
 
-// signed fills in how the journal compares with what was signed.
-func (f *againstFlags) signed(v *wire.Verified, s *eventlog.Store, r *eventlog.CheckReport) {
-	v.Signed = wire.Signed{Key: s.VerifierKey(), KeyFrom: keyStore, Positions: r.Positions, Anchored: r.Anchored, Outside: []wire.Held{}, Heads: []string{}}
-	switch {
-	case f.key != "":
-		v.Signed.Key, v.Signed.KeyFrom = f.key, keyGiven
-	case v.Signed.Key == "":
-		v.Signed.KeyFrom = keyNone
-	}
-	if r.Signed != nil {
-		v.Signed.Origin, v.Signed.Size, v.Signed.Holds = r.Signed.Origin, r.Signed.Size, r.Signed.Holds
-	}
-	for i, h := range r.Outside {
-		v.Signed.Outside = append(v.Signed.Outside, wire.Held{File: f.checkpoints[i], Origin: h.Origin, Size: h.Size, Holds: h.Holds})
-	}
-	for _, a := range r.Heads {
-		v.Signed.Heads = append(v.Signed.Heads, a.String())
-	}
-}
-
-// statement says in words what was established. A log that was cut at its end
-// and is consistent looks like one that ended there: only what was kept
-// elsewhere can tell.
-func statement(v *wire.Verified) string {
-	s := &v.Signed
-	complete := "completeness unproven: no outside anchor"
-	switch {
-	case s.Anchored > 0 && s.Anchored == s.Positions:
-		complete = "complete, by a checkpoint that was kept elsewhere"
-	case s.Anchored > 0:
-		complete = fmt.Sprintf("complete up to frame %s of %s, by a checkpoint that was kept elsewhere", grouped(s.Anchored), grouped(s.Positions))
-	case len(s.Heads) > 0:
-		complete = fmt.Sprintf("complete up to the head of %s that was kept elsewhere, of the rest unproven", plural(len(s.Heads), "session"))
-	}
-	switch {
-	case v.Status == eventlog.StatusIncomplete:
-		return "what is here is intact, and what was lost is stated"
-	case !v.OK:
-		return "not intact"
-	}
-	return "intact, " + complete
-}
-
 func erasedNote(v *wire.Verified) (note term.Text) {
 	if v.Redacted+v.Purged+v.Withheld == 0 {
 		return note
@@ -107,11 +58,11 @@ func erasedNote(v *wire.Verified) (note term.Text) {
 }
 
 func signedRows(s *wire.Signed) []term.Row {
-	if s.KeyFrom == keyNone && s.Origin == "" {
+	if s.KeyFrom == ops.KeyNone && s.Origin == "" {
 		return []term.Row{{Name: "signed", Value: term.Plain("nothing yet")}}
 	}
 	by := "by the store's own key, which whoever can write the directory can replace"
-	if s.KeyFrom == keyGiven {
+	if s.KeyFrom == ops.KeyGiven {
 		by = "by the key that was given"
 	}
 	value := term.Bad("no")

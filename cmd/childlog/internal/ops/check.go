@@ -2,8 +2,11 @@ package ops
 
 import (
 	"context"
+	"errors"
 
+	"childlog/cmd/childlog/internal/failure"
 	"childlog/cmd/childlog/internal/manifest"
+	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 	"childlog/replay"
 )
@@ -37,3 +40,25 @@ func Check(ctx context.Context, s *eventlog.Store, a *replay.Authorizer, row *ev
 	}
 	return j, nil, err
 }
+
+// OfOneCall reports whether an error of [Check] is about its call alone, so that
+// the others of a batch are decided all the same. At is that of the options.
+func OfOneCall(err error, at uint64) bool {
+	return errors.Is(err, eventlog.ErrConflict) || errors.Is(err, eventlog.ErrInvalid) && at == 0
+}
+
+// Undecided answers in the place of a call that was not decided.
+func Undecided(err error) wire.FailureBody {
+	f := failure.Of(err)
+	hint := "mend the call as the message says, and send it again"
+	switch {
+	case errors.As(err, new(*replay.CallError)):
+		hint = TakenHint
+	case f.Exit != failure.ExitUsage:
+		hint = f.API
+	}
+	return wire.FailureBody{Code: f.Code, Message: err.Error(), Hint: hint}
+}
+
+// TakenHint says what can be done about a call whose id stands for another one.
+const TakenHint = "a call id names one call of its session: repeat the call as it was, or give another one an id of its own"

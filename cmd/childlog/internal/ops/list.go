@@ -21,7 +21,7 @@ import (
 // the flags of the command.
 func FilterError(err error) error {
 	if ue := (*filter.UsageError)(nil); errors.As(err, &ue) {
-		return fmt.Errorf("%w: %s", eventlog.ErrInvalid, strings.ReplaceAll(ue.Error(), "--", "/"))
+		return fmt.Errorf("%w: %s", eventlog.ErrInvalid, strings.NewReplacer("--type:", "/types:", "--", "/").Replace(ue.Error()))
 	}
 	return err
 }

@@ -32,6 +32,8 @@
 //
 // One line a request: route, status, code, time, bytes, the kind of peer, the
 // token's id. No path or query, no header, no content, no text of a client.
+// Beside that it has what whoever runs the service has to know, such as that a
+// certificate was renewed (certificate.go), or that one does not load.
 //
 // # Choices
 //
@@ -39,6 +41,11 @@
 //     characters, and no value of a request then stands in a path, where proxies
 //     and logs would keep it. So no path has a parameter, and a path is compared
 //     byte by byte.
+//   - A verification is answered as a whole at its end, which may take minutes; a
+//     proxy in between has to wait so long. Its findings need all of the store, so
+//     there is nothing to stream before. What bounds it is in verify.go.
+//   - A certificate is looked at in each handshake, and no signal is needed to
+//     have a new one taken: nobody forgets it, and half a replacement costs nothing.
 //   - HTTP/1.1 only: HTTP/2 would put many requests on one counted connection.
 //     Peers of the socket may do that, a bounded number at a time (trunk.go): it
 //     is what half the rate of an embedded store takes on two cores.

@@ -115,6 +115,11 @@ func (a answer) code(t testing.TB) string {
 	require.NoError(t, json.Unmarshal([]byte(a.body), &b), "%d: %s", a.status, a.body)
 	require.NotEmpty(t, b.Error.Code, a.body)
 	require.NotEmpty(t, b.Error.Message, a.body)
+	require.NotEmpty(t, b.Error.Hint, a.body)
+	for _, local := range []string{"`childlog", "--", "CHILDLOG_"} {
+		require.NotContains(t, b.Error.Hint, local, "a client has no command line")
+		require.NotContains(t, b.Error.Message, local)
+	}
 	return b.Error.Code
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"childlog/cmd/childlog/harness"
 	"childlog/cmd/childlog/internal/filter"
+	"childlog/cmd/childlog/internal/ops"
 	"childlog/cmd/childlog/wire"
 	"childlog/eventlog"
 )
@@ -43,7 +44,7 @@ type hole struct {
 func (s *Service) followPast(ctx context.Context, q followRequest, give func(streamed) bool) {
 	picked := filter.Filter{Types: q.Types}
 	if err := picked.Compile(s.now()); err != nil {
-		give(streamed{err: fmt.Errorf("%w: /types: %w", eventlog.ErrInvalid, err)})
+		give(streamed{err: ops.FilterError(err)})
 		return
 	}
 	q.Types = nil

@@ -21,6 +21,7 @@ type Limits struct {
 	HeaderTime time.Duration // until the header is whole
 	BodyTime   time.Duration // until the body is whole, from the beginning on
 	WorkTime   time.Duration // for an operation
+	VerifyTime time.Duration // for a verification, which reads the whole store
 	WriteTime  time.Duration // for an answer to be taken, and each piece of a stream
 	IdleTime   time.Duration // between requests
 	Heartbeat  time.Duration // of a stream without events
@@ -50,6 +51,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.HeaderTime, 10*time.Second)
 	def(&l.BodyTime, time.Minute)
 	def(&l.WorkTime, time.Minute)
+	def(&l.VerifyTime, 30*time.Minute)
 	def(&l.WriteTime, 30*time.Second)
 	def(&l.IdleTime, 2*time.Minute)
 	def(&l.Heartbeat, 15*time.Second)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,30 +45,46 @@ func operation[Q harness.Request, A any](op harness.Operation[Q, A], limit int64
 		s.judged(answer)
 		return harness.Encode(answer)
 	}
-	serve := func(s *Service, w *record, r *http.Request, c caller) error {
-		body, done, err := s.body(w, r, limit)
-		if err != nil {
-			return err
-		}
-		defer done()
-		ctx, cancel := context.WithTimeout(r.Context(), s.limits.WorkTime)
-		defer cancel()
-		b, err := run(s, ctx, c, body)
-		if err != nil {
-			return err
-		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.WriteTime)) // a test's recorder has none
-		w.send(http.StatusOK, "application/json", append(b, '\n'))
-		return nil
+	return route{path: op.Path(), method: http.MethodPost, limit: limit, about: told, serve: (*Service).serveOperation, run: run}
+}
+
+// serveOperation answers a request to the route of an operation.
+func (s *Service) serveOperation(w *record, r *http.Request, c caller) error {
+	way := s.routes[r.URL.Path]
+	body, done, err := s.body(w, r, way.limit)
+	if err != nil {
+		return err
 	}
-	return route{path: op.Path(), method: http.MethodPost, limit: limit, about: told, serve: serve, run: run}
+	defer done()
+	ctx, cancel := context.WithTimeout(r.Context(), cmp.Or(way.time, s.limits.WorkTime))
+	defer cancel()
+	b, err := way.run(s, ctx, c, body)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.WriteTime)) // a test's recorder has none
+	if err != nil {
+		return err
+	}
+	w.send(http.StatusOK, "application/json", append(b, '\n'))
+	return nil
 }
 
 // judged counts the calls that were not allowed. They are answers: the status
 // of a denial and of a call that needs an approval is 200, and the verdict says
 // what it is.
 func (s *Service) judged(answer any) {
-	if j, ok := answer.(wire.Judgement); ok && j.Verdict != string(policy.VerdictAllow) {
+	switch v := answer.(type) {
+	case wire.Judgement:
+		s.judgedOne(&v)
+	case harness.Items[wire.Checked]:
+		for _, one := range v.Items {
+			if one.Judgement != nil {
+				s.judgedOne(one.Judgement)
+			}
+		}
+	}
+}
+
+func (s *Service) judgedOne(j *wire.Judgement) {
+	if j.Verdict != string(policy.VerdictAllow) {
 		s.metrics.denied(j.Code)
 	}
 }
@@ -82,9 +99,6 @@ const plainBody = 64 << 10
 func (s *Service) body(w *record, r *http.Request, limit int64) (body []byte, done func(), err error) {
 	if err := checkMedia(r); err != nil {
 		return nil, nil, err
-	}
-	if r.URL.RawQuery != "" || r.URL.ForceQuery {
-		return nil, nil, fmt.Errorf("%w: the request is in the body: want no query", eventlog.ErrInvalid)
 	}
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")

@@ -48,6 +48,8 @@ const needs = `
 /v1/resume         hoa  {"session":"C","by":"operator"}
 /v1/check          hoa  {"session":"S","call":{"call":"c","tool":"read_file","args":{"path":"a"}}}
 /v1/check          ho   {"session":"S","record":true,"call":{"call":"c","tool":"read_file","args":{"path":"a"}}}
+/v1/check_batch    hoa  {"session":"S","calls":[{"call":"c","tool":"read_file","args":{"path":"a"}}]}
+/v1/check_batch    ho   {"session":"S","record":true,"calls":[{"call":"c","tool":"read_file","args":{"path":"a"}}]}
 /v1/ask            ho   {"session":"S","call":{"call":"q","tool":"read_file","args":{"path":"a"},"ask":"a1"}}
 /v1/asks           hoa  {}
 /v1/answer         o    {"session":"S","ask":"a1","allow":true}
@@ -65,6 +67,7 @@ const needs = `
 /v1/rules          hoa  {}
 /v1/set_rules      o    {"rules":{}}
 /v1/stats          hoa  {}
+/v1/verify         hoa  {}
 /v1/follow         hoa
 /metrics           oa
 /healthz           hoa-

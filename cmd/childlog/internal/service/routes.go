@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"time"
 
 	"childlog/cmd/childlog/harness"
 )
@@ -13,8 +14,10 @@ import (
 type route struct {
 	path   string
 	method string
-	public bool // needs no token
+	public bool     // needs no token
+	query  []string // the parameters that it takes
 	limit  int64
+	time   time.Duration // for an operation that takes longer than others; 0: Limits.WorkTime
 	about  about
 	serve  func(s *Service, w *record, r *http.Request, c caller) error
 
@@ -82,6 +85,7 @@ func table(l Limits) []route {
 		operation(harness.OpPolicy, small),
 		operation(harness.OpResume, small),
 		operation(harness.OpCheck, large),
+		operation(harness.OpCheckBatch, large),
 		operation(harness.OpAsk, large),
 		operation(harness.OpAsks, small),
 		operation(harness.OpAnswer, small),
@@ -100,8 +104,9 @@ func table(l Limits) []route {
 		operation(harness.OpRules, small),
 		operation(harness.OpSetRules, small),
 		operation(harness.OpStats, small),
+		verification(operation(harness.OpVerify, large), l.VerifyTime),
 
-		{path: harness.FollowPath, method: http.MethodGet, serve: (*Service).follow},
+		{path: harness.FollowPath, method: http.MethodGet, query: followKeys, serve: (*Service).follow},
 		{path: MetricsPath, method: http.MethodGet, serve: (*Service).serveMetrics},
 		{path: "/healthz", method: http.MethodGet, public: true, serve: (*Service).serveHealth},
 		{path: "/readyz", method: http.MethodGet, public: true, serve: (*Service).serveReady},

@@ -54,6 +54,7 @@ type Service struct {
 	open     *rates[netip.Addr] // of what needs no token
 	failures *rates[netip.Addr] // tokens that were refused
 	bodies   *semaphore.Weighted
+	verifies *semaphore.Weighted
 
 	streamMu sync.Mutex
 	streams  map[string]int // by caller
@@ -87,7 +88,7 @@ func New(o Options) (*Service, error) {
 	l := o.Limits.withDefaults()
 	return &Service{
 		use: o.Use, on: o.On, tokens: tokens.Keep(o.Dir), hosts: h, limits: l, log: o.Log, now: o.Now,
-		metrics: newMetrics(o.Now()), routes: routes(l), bodies: semaphore.NewWeighted(max(l.Bodies, harness.MaxRequest)),
+		metrics: newMetrics(o.Now()), routes: routes(l), bodies: semaphore.NewWeighted(max(l.Bodies, harness.MaxRequest)), verifies: semaphore.NewWeighted(1),
 		paces: newRates[string](l.Rate, o.Now), open: newRates[netip.Addr](l.OpenRate, o.Now), failures: newRates[netip.Addr](l.Failures, o.Now),
 		streams: map[string]int{}, stopping: make(chan struct{}),
 	}, nil
@@ -165,7 +166,7 @@ func (s *Service) admit(w *record, r *http.Request) error {
 		if !s.hosts.allows(r.Host, local) {
 			s.metrics.refuse("host")
 			return refuse(http.StatusMisdirectedRequest, "wrong_host", "the service is not known under the name of the Host header",
-				"ask for localhost or the address that it listens on, or start it with --host NAME")
+				"ask for localhost or the address that it listens on, or have the service started with this name as one of its hosts")
 		}
 	}
 	if err := checkBrowser(r); err != nil {
@@ -178,6 +179,9 @@ func (s *Service) admit(w *record, r *http.Request) error {
 		if ok, again := s.open.take(peerOf(r)); !ok && w.peer == overTCP {
 			s.metrics.refuse("rate")
 			return limited(again)
+		}
+		if err := checkQuery(r, way.query); err != nil {
+			return err
 		}
 		return way.serve(s, w, r, caller{})
 	}
@@ -203,6 +207,9 @@ func (s *Service) admit(w *record, r *http.Request) error {
 	if s.stopped() {
 		w.Header().Set("Connection", "close")
 		return stopping()
+	}
+	if err := checkQuery(r, way.query); err != nil {
+		return err
 	}
 	return way.serve(s, w, r, c)
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"childlog/eventlog"
@@ -126,41 +123,6 @@ func (s *Service) stream(ctx context.Context, out *sse, items <-chan streamed, c
 			return nil // the reader is gone or too slow; the log line tells how much it took
 		}
 	}
-}
-
-// followKeys are the keys of a query.
-var followKeys = []string{"session", "after", "types", "no_content", "holes"}
-
-// followQuery reads the query strictly, as a body is read.
-func followQuery(r *http.Request) (followRequest, error) {
-	var q followRequest
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return q, fmt.Errorf("%w: the query can't be read", eventlog.ErrInvalid)
-	}
-	for key, list := range values {
-		if !slices.Contains(followKeys, key) {
-			return q, fmt.Errorf("%w: /%.60q: unknown key; want %s", eventlog.ErrInvalid, key, strings.Join(followKeys, ", "))
-		}
-		if len(list) > 1 && key != "types" {
-			return q, fmt.Errorf("%w: /%s: duplicate key", eventlog.ErrInvalid, key)
-		}
-	}
-	q.Session, q.After, q.Types = values.Get("session"), values.Get("after"), values["types"]
-	for key, field := range map[string]*bool{"no_content": &q.NoContent, "holes": &q.holes} {
-		switch v := values.Get(key); {
-		case v == "true":
-			*field = true
-		case v != "false" && values.Has(key):
-			return q, fmt.Errorf("%w: /%s: want true or false, got %.40q", eventlog.ErrInvalid, key, v)
-		}
-	}
-	if last := r.Header.Values("Last-Event-ID"); len(last) > 1 {
-		return q, fmt.Errorf("%w: more than one Last-Event-ID", eventlog.ErrInvalid)
-	} else if len(last) == 1 && last[0] != "" {
-		q.After = last[0]
-	}
-	return q, nil
 }
 
 // takeStream counts a stream against the limits.

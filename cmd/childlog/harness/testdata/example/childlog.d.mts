@@ -67,6 +67,13 @@ export interface Operations {
     { session: string; first_seq: number; last_seq: number; hash: string; replayed: boolean },
   ];
   check: [{ session: string; call: Call; record?: boolean; epoch?: number }, Judgement];
+  /** Each item has one of the two; a call without a judgement was not decided. */
+  check_batch: [
+    { session: string; calls: Call[]; record?: boolean; epoch?: number },
+    { items: { judgement?: Judgement; error?: { code: string; message: string; hint: string } }[] },
+  ];
+  /** Reads the whole store: minutes where that is large. Node's fetch gives up after five. */
+  verify: [{ session?: string; key?: string; anchors?: string[] }, { ok: boolean; status: string; statement: string; events: number }];
   settle: [{ session: string; outcome: string; epoch?: number }, { session: string; seq: number }];
   notices: [{ session: string }, { items: { child: string; outcome: string; denied: number; denials: Record<string, number> }[] }];
 }

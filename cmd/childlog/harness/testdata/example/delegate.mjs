@@ -29,6 +29,14 @@ const { epoch } = await log.call("activate", { session: child.session, by: root.
 const session = child.session;
 await log.call("append", { session, epoch, events: [{ id: crypto.randomUUID(), type: "user/message", content: { text: "write the notes" } }] });
 
+// Many calls at once, to show a person a plan: nothing is recorded, and each is
+// checked again when it is made.
+const plan = await log.call("check_batch", {
+  session,
+  calls: ["docs/notes.md", "src/main.go"].map((path, i) => ({ call: `p${i}`, tool: "write_file", args: { path } })),
+});
+console.log("plan:", plan.items.map(({ judgement, error }) => judgement?.verdict ?? error?.code).join(", "));
+
 /** Runs a tool only after it was allowed. An error is no permission either. */
 async function use(/** @type {import("./childlog.mjs").Call} */ call, /** @type {() => void} */ run) {
   const answer = await log.call("check", { session, epoch, record: true, call });
@@ -56,6 +64,8 @@ try {
 await log.call("settle", { session, epoch, outcome: "completed" });
 const notices = await log.call("notices", { session: root.session });
 console.log("denied:", notices.items[0].denied);
+
+console.log((await log.call("verify", {})).status);
 
 const stop = new AbortController();
 for await (const { event } of log.follow({ session, types: ["tool/*", "session/settled"], signal: stop.signal })) {

@@ -88,9 +88,9 @@ type maker struct {
 
 // tags groups the operations by name.
 var tags = map[string]string{
-	"policy": "policy", "resume": "policy", "check": "policy", "ask": "policy", "explain_field": "policy", "explain_all": "policy", "explain_call": "policy",
+	"policy": "policy", "resume": "policy", "check": "policy", "check_batch": "policy", "ask": "policy", "explain_field": "policy", "explain_all": "policy", "explain_call": "policy",
 	"explain_event": "policy", "diff": "policy", "narrow": "policy", "switch": "policy", "rules": "policy", "set_rules": "policy",
-	"show": "reading", "head": "reading", "list": "reading", "tree": "reading", "log": "reading", "search": "reading", "stats": "reading", "inbox": "reading", "notices": "reading",
+	"show": "reading", "head": "reading", "list": "reading", "tree": "reading", "log": "reading", "search": "reading", "stats": "reading", "verify": "reading", "inbox": "reading", "notices": "reading",
 }
 
 // operation describes a path, nil for the document and the page themselves.
@@ -121,7 +121,7 @@ func role(p service.Path) string {
 		return "harness; operator where by is operator"
 	case "switch", "settle":
 		return "harness with an epoch; operator without"
-	case "check":
+	case "check", "check_batch":
 		return "auditor; harness to record"
 	}
 	return reflect.New(p.Request).Elem().Interface().(harness.Request).Level().String()
