@@ -90,5 +90,5 @@ func TestDecision(t *testing.T) {
 		AlsoDeniedBy: []policy.Denial{{Code: policy.CodeFiles, Rule: policy.RuleFiles, Origin: policy.RuleOrigin{Kind: policy.OriginRole}}}}
 	require.Equal(t, `{"verdict":"deny","code":"operator_deny","rule":"operator_deny","origin":{"kind":"operator","event":{"session":"0a1b2c3d-0000-4000-8000-000000000001","seq":3}},`+
 		`"tool":{"given":"Edit","canonical":"edit","class":"edit","known":true},"targets":["a"],"outside":[{"path":"x`+"\ufffd"+`","want":"valid UTF-8"}],`+
-		`"also_denied_by":[{"code":"files","rule":"grant_files","origin":{"kind":"role","event":null}}]}`, line(t, DecisionOf(d)))
+		`"also_denied_by":[{"code":"files","rule":"grant_files","origin":{"kind":"role","event":null}}],"classified":null}`, line(t, DecisionOf(d)))
 }

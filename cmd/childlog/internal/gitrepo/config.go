@@ -69,7 +69,7 @@ func shown(section string, sub bool, key string) string {
 	if sub {
 		section += ".*"
 	}
-	if name := section + "." + key; len(name) <= 60 && plain(strings.NewReplacer(".", "", "*", "").Replace(name)) {
+	if name := section + "." + key; section != "" && len(name) <= 60 && plain(strings.NewReplacer(".", "", "*", "").Replace(name)) {
 		return name
 	}
 	return "a key"

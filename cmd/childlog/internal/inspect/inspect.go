@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -116,9 +118,9 @@ func isShell(name string) bool {
 	return false
 }
 
-// Tools are the tools whose command is judged, as the harnesses name them. Other
-// shells have other languages, and what feeds or controls a running command has
-// none.
+// isTool reports whether the command of a tool is judged, by the names that the
+// harnesses use. Other shells have other languages, and what feeds or controls a
+// running command has none.
 func isTool(name string) bool {
 	switch name {
 	case "Bash", "bash", "exec_shell", "shell", "shell_command", "local_shell", "container.exec", "exec_command", "unified_exec":
@@ -137,8 +139,8 @@ func Call(tool string, args map[string]any) Result {
 	}
 	var given any
 	dir := ""
-	for key, v := range args {
-		ok := true
+	for _, key := range slices.Sorted(maps.Keys(args)) { // the first that is wrong is told
+		v, ok := args[key], true
 		switch key {
 		case "command", "cmd":
 			ok = given == nil && v != nil
