@@ -82,7 +82,7 @@ func TestDerived(t *testing.T) {
 
 func TestDecision(t *testing.T) {
 	require.Equal(t, `{"verdict":"deny","code":"","rule":null,"origin":{"kind":"none","event":null},"tool":{"given":"","canonical":"","class":"opaque","known":false},`+
-		`"targets":[],"outside":[],"also_denied_by":[]}`, line(t, DecisionOf(policy.Decision{})), "without a verdict it denies")
+		`"targets":[],"outside":[],"also_denied_by":[],"classified":null}`, line(t, DecisionOf(policy.Decision{})), "without a verdict it denies")
 	d := policy.Decision{Verdict: policy.VerdictDeny, Code: policy.CodeOperatorDeny, Rule: policy.RuleOperatorDeny,
 		Origin:  policy.RuleOrigin{Kind: policy.OriginOperator, At: at},
 		Tool:    policy.Tool{Given: "Edit", Canonical: "edit", Class: policy.ClassEdit, Known: true},

@@ -41,6 +41,17 @@ type Decision struct {
 	Targets      []string      `json:"targets"`
 	Outside      []OutsidePath `json:"outside"`
 	AlsoDeniedBy []Denial      `json:"also_denied_by"`
+	Classified   *Classified   `json:"classified"` // null: nobody judged the command
+}
+
+// Classified is what a classifier found a shell command to need: inspect, verify or
+// full. Why is its code for why no less, null without one. Text says so in words that
+// may be the command's; of a record it is null once the texts were redacted.
+type Classified struct {
+	By   string  `json:"by"`
+	Need string  `json:"need"`
+	Why  *string `json:"why"`
+	Text *string `json:"text"`
 }
 
 // DecisionOf converts a decision. One without a verdict denies, as the zero
@@ -54,6 +65,9 @@ func DecisionOf(d policy.Decision) Decision {
 	}
 	if out.Tool.Class == "" { // of a name that is none
 		out.Tool.Class = string(policy.ClassOpaque)
+	}
+	if c := d.Classified; c.Named() {
+		out.Classified = &Classified{By: c.By, Need: string(c.Shell()), Why: optional(c.Why), Text: optional(c.Text)}
 	}
 	for _, p := range d.Outside {
 		out.Outside = append(out.Outside, OutsidePath(p))

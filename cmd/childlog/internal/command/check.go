@@ -58,6 +58,14 @@ for another call, with exit 4; else 3 if any call was denied, else 8 if any
 needs an approval. The input is read as a whole first. If
 the store fails on the way, the lines without an answer were not decided.
 
+--classify attaches the verdict of the classifier that comes with childlog, as
+the guards do: which commands change nothing, and so may run under a shell of
+inspect. It reads the argument command (or cmd) of a shell tool, a text for
+bash, zsh or sh or a list of words; beside an argument that it does not know
+nothing is admitted. Git is admitted in a directory that is named, by workdir or
+git -C, if the configuration of its repository runs nothing. What is recorded
+names the classifier and its version.
+
 --at decides as of a seq: under the policy, the operator rules, the counters and
 the time of that point, without approvals. It explains the past and grants
 nothing.`),
@@ -90,6 +98,7 @@ nothing.`),
 	f.Uint64Var(&c.epoch, "epoch", 0, "the activation that makes the call")
 	f.BoolVar(&c.batch, "batch", false, "decide many calls, one JSON object a line")
 	f.BoolVar(&c.advisory, "advisory", false, "with --record: the harness records the decision and does not obey it")
+	f.BoolVar(&c.classify, "classify", false, "attach childlog's own verdict on the command of a shell call")
 	f.Uint64Var(&c.at, "at", 0, "as of this seq (default: the head)")
 	return cmd
 }
@@ -98,6 +107,7 @@ nothing.`),
 type checkRun struct {
 	*app
 	record, batch, advisory bool
+	classify                bool
 	epoch, at               uint64
 }
 
@@ -120,6 +130,13 @@ func (c *checkRun) run(ctx context.Context, session, name string) error {
 	for i := range calls {
 		if c.record || calls[i].call != nil && calls[i].call.Ask != "" && c.at == 0 {
 			hold = c.write // an approval is looked up where nothing can come between
+		}
+	}
+	if c.classify {
+		for i := range calls {
+			if err := c.classified(&calls[i]); err != nil {
+				return err
+			}
 		}
 	}
 	err = hold(ctx, func(s *eventlog.Store) error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -101,6 +102,13 @@ func decisionRows(d *wire.Decision, origins []string, change *string) []term.Row
 			text += ": " + origins[i+1]
 		}
 		rows = append(rows, term.Row{Name: first(i, "also"), Value: term.Plain(text)})
+	}
+	if c := d.Classified; c != nil {
+		text := c.Need + ", by " + c.By
+		if why := cmp.Or(c.Text, c.Why); why != nil {
+			text += ": " + *why
+		}
+		rows = append(rows, term.Row{Name: "classified", Value: term.Plain(text)})
 	}
 	if change != nil {
 		rows = append(rows, term.Row{Name: "to change", Value: term.Plain(*change)})

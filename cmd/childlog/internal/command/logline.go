@@ -75,6 +75,9 @@ func (l *logRun) body(ev *eventlog.Event) term.Text {
 	if ev.Type == eventlog.TypeToolDecision {
 		if d, err := eventlog.ParseDecision(ev); err == nil { // its content is for the comparison of hashes
 			decided := term.Cat(verdictText(d.Verdict), term.Plain(fmt.Sprintf(": %s, call %s, tool %s, by %s", d.Code, d.Call, d.Tool.Given, d.Decider)))
+			if c := d.Classified; c.By != "" {
+				decided = term.Cat(decided, term.Plain(fmt.Sprintf(", classified %s by %s", strings.TrimSuffix(string(c.Need)+" "+c.Why, " "), c.By)))
+			}
 			return term.Cat(separated(append(parts, decided))...)
 		}
 	}

@@ -34,6 +34,7 @@ import (
 	"syscall"
 
 	"childlog/cmd/childlog/internal/inspect"
+	"childlog/policy"
 )
 
 // Files is the file system in which git will run. Errors are those of package os.
@@ -48,6 +49,22 @@ const (
 	maxConfig  = 256 << 10
 	maxPointer = 4 << 10
 )
+
+// Verdict is the verdict on a command that was judged by its words, once its
+// repositories were looked at too. Cwd is the working directory of the call, "" if
+// nobody knows it.
+func Verdict(files Files, r inspect.Result, cwd string) policy.Classified {
+	for _, use := range r.Repositories {
+		if use.Dir == "" {
+			use.Dir = cwd
+		}
+		if why := Check(files, use); why != nil {
+			r.Refused = why
+			break
+		}
+	}
+	return r.Verdict()
+}
 
 // Check says why git must not be run, nil if it may. The directory of the use is
 // absolute. Where git finds no repository, none says what it runs.

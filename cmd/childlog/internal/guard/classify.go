@@ -22,15 +22,9 @@ func counts(own *policy.Half, tool policy.Tool) bool {
 // which the input of the hook leaves out (hook_runtime.rs), so there git has to be
 // told where its repository is.
 func (g *Guard) classified(ev *Event) policy.Classified {
-	r := inspect.Call(ev.Tool, ev.Args)
-	for _, use := range r.Repositories {
-		if use.Dir == "" && g.Harness == ClaudeCode {
-			use.Dir = ev.Cwd
-		}
-		if why := gitrepo.Check(g.Files, use); why != nil {
-			r.Refused = why
-			break
-		}
+	cwd := ""
+	if g.Harness == ClaudeCode {
+		cwd = ev.Cwd
 	}
-	return r.Verdict()
+	return gitrepo.Verdict(g.Files, inspect.Call(ev.Tool, ev.Args), cwd)
 }

@@ -36,6 +36,12 @@
 //     terminals that resume one session at the same time.
 //   - Everything else is guard/event, ignorable, with the input as content.
 //
+// Where the shell of a session is inspect or verify, a call of a shell tool is
+// decided with the verdict of package inspect on its command, so that an Explore
+// agent may look around; the decision names the classifier and its version. Git is
+// admitted where package gitrepo finds that its repository runs nothing. A hook of
+// Codex leaves out the directory that a call names, so there it takes git -C DIR.
+//
 // Prompts, arguments, results and last words are contents: they can be redacted.
 //
 // # What is answered

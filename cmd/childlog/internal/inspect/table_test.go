@@ -60,13 +60,20 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+// refused are commands with the codes for which they are refused.
+func refused(t testing.TB) (out [][2]string) {
 	escapes := strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\a`, "\a", `\0`, "\x00", `\e`, "\x1b")
-	all := lines(t, "refused.txt")
-	require.Greater(t, len(all), 300)
-	for _, line := range all {
-		want, text, _ := strings.Cut(line, " ")
-		text = escapes.Replace(text)
+	for _, line := range lines(t, "refused.txt") {
+		why, text, _ := strings.Cut(line, " ")
+		out = append(out, [2]string{why, escapes.Replace(text)})
+	}
+	require.Greater(t, len(out), 300)
+	return out
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range refused(t) {
+		want, text := c[0], c[1]
 		r := Command(text)
 		if !assert.NotNil(t, r.Refused, "admitted: %q", text) {
 			continue

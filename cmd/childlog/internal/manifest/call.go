@@ -19,6 +19,7 @@ type Call struct {
 	ArgsJSON jsontext.Value
 
 	Verdict    policy.Classified // zero: nobody classified the call
+	Found      bool              // the verdict is this side's own, see replay.CallRequest
 	Escalation *Escalation       // nil: none asked for
 	Ask        string            // an approval of this call to make use of, a code; "": none
 }

@@ -26,7 +26,7 @@ func Check(ctx context.Context, s *eventlog.Store, a *replay.Authorizer, row *ev
 	if err != nil {
 		return j, nil, err
 	}
-	r := replay.CallRequest{Call: call, Args: m.ArgsJSON, Epoch: o.Epoch, Ask: m.Ask, Advisory: o.Advisory}
+	r := replay.CallRequest{Call: call, Args: m.ArgsJSON, Epoch: o.Epoch, Ask: m.Ask, Advisory: o.Advisory, Found: m.Found}
 	switch {
 	case o.At != 0:
 		j, err = replay.DecideAt(ctx, s, row.Session, o.At, call)

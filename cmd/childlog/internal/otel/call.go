@@ -111,6 +111,9 @@ func (t *tracer) decided(ev *eventlog.Event) error {
 		}
 		a.texts("childlog.decision.also_denied_by", codes)
 	}
+	a.text("childlog.decision.classified.by", d.Classified.By)
+	a.text("childlog.decision.classified.need", string(d.Classified.Need))
+	a.text("childlog.decision.classified.why", d.Classified.Why)
 	a.text("childlog.decision.decider", string(d.Decider))
 	a.text("childlog.decision.ref", d.Ref)
 	a.text("childlog.decision.ask", d.Ask)

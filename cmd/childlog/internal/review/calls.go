@@ -165,12 +165,34 @@ func (c *calls) decision(ev *eventlog.Event) {
 	if d.Enforcement != eventlog.Enforced {
 		c.advisory++
 	}
+	c.classified(&d)
 	for _, o := range d.Objections.Degraded {
 		detail := fmt.Sprintf("objector %s: %s", o.Rule, o.Why)
 		if d.Objections.CarriedOn {
 			detail += "; the call was decided without it"
 		}
 		c.found(DegradedObjector, ev, id, tool, 0, detail)
+	}
+}
+
+// classified counts a decision by the classifier whose verdict it was made with.
+func (c *calls) classified(d *eventlog.Decision) {
+	if d.Classified.By == "" {
+		return
+	}
+	all := &c.cov.Classified
+	i := slices.IndexFunc(*all, func(o Classified) bool { return o.By == d.Classified.By })
+	if i < 0 {
+		if i = len(*all); i == maxNames {
+			return
+		}
+		*all = append(*all, Classified{By: d.Classified.By})
+	}
+	switch d.Verdict {
+	case policy.VerdictAllow:
+		(*all)[i].Allowed++
+	case policy.VerdictDeny:
+		(*all)[i].Denied++
 	}
 }
 

@@ -137,6 +137,17 @@ type Coverage struct {
 	Events    uint64 `json:"events"`            // read
 	Inherited uint64 `json:"inherited"`
 	Unread    uint64 `json:"unread"` // seqs that can't be read
+
+	// Classified says whose verdicts on commands the decisions on shell calls were
+	// made with, in the order in which they came: at most a dozen.
+	Classified []Classified `json:"classified"`
+}
+
+// Classified counts the decisions that were made with the verdict of a classifier.
+type Classified struct {
+	By      string `json:"by"` // with its version
+	Allowed uint64 `json:"allowed"`
+	Denied  uint64 `json:"denied"`
 }
 
 // Receipt is what the delegation asked and gave.

@@ -104,7 +104,11 @@ func tell(ev *eventlog.Event) (text, tone string) {
 		case string(policy.VerdictNeedsApproval):
 			return fmt.Sprintf("call %s of tool %s needs an approval", f.Str("call"), f.Str("tool")), toneWarn
 		default:
-			return fmt.Sprintf("call %s of tool %s denied: %s", f.Str("call"), f.Str("tool"), f.Str("code")), toneBad
+			text := fmt.Sprintf("call %s of tool %s denied: %s", f.Str("call"), f.Str("tool"), f.Str("code"))
+			if d, err := eventlog.ParseDecision(ev); err == nil && d.Classified.Why != "" {
+				text += " (" + d.Classified.Why + ", says " + d.Classified.By + ")"
+			}
+			return text, toneBad
 		}
 	case eventlog.TypeApprovalAsked:
 		return fmt.Sprintf("asked about tool %s (ask %s)%s", f.Str("tool"), f.Str("ask"), inHarness(f.Str("elsewhere"))), ""
