@@ -21,6 +21,7 @@ type Explanation struct {
 	Rule      string       // in words
 	Chain     []Step       // from the root down to this session
 	Change    string       // what would have to happen for another value
+	Effective *Limit       // where another part of the policy leaves less than Value; nil: it is effective
 }
 
 // Step is what one session on the way down held when it handed down.
@@ -47,6 +48,9 @@ func Explain(ctx context.Context, s *eventlog.Store, session uuid.UUID, field st
 		return Explanation{}, err
 	}
 	x := explained(&e, field, h)
+	if x.Effective, err = limitOf(&e, field); err != nil {
+		return Explanation{}, err
+	}
 	x.Chain, err = chain(ctx, s, &e, field, nil)
 	return x, err
 }
@@ -65,6 +69,9 @@ func ExplainAll(ctx context.Context, s *eventlog.Store, session uuid.UUID, at ui
 			return nil, err
 		}
 		out[i] = explained(&e, field, h)
+		if out[i].Effective, err = limitOf(&e, field); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -43,12 +43,24 @@ type Explanation struct {
 	Rule      string  `json:"rule"`
 	Chain     []Step  `json:"chain"`
 	Change    string  `json:"change"`
+	Effective *Limit  `json:"effective"` // null: the value is effective
+}
+
+// Limit is another part of the policy that leaves less than a field says.
+type Limit struct {
+	Field
+	DecidedBy *string `json:"decided_by"`
+	Rule      string  `json:"rule"`
 }
 
 // ExplanationOf converts an explanation.
 func ExplanationOf(x *replay.Explanation) Explanation {
-	return Explanation{Session: x.Session.String(), Seq: x.Seq, Field: Field{x.Field, x.Value, CauseOf(x.By)}, DecidedBy: optional(string(x.DecidedBy)),
+	out := Explanation{Session: x.Session.String(), Seq: x.Seq, Field: Field{x.Field, x.Value, CauseOf(x.By)}, DecidedBy: optional(string(x.DecidedBy)),
 		Rule: x.Rule, Chain: stepsOf(x.Chain), Change: x.Change}
+	if l := x.Effective; l != nil {
+		out.Effective = &Limit{Field: Field{l.Field, l.Value, CauseOf(l.By)}, DecidedBy: optional(string(l.DecidedBy)), Rule: l.Rule}
+	}
+	return out
 }
 
 func stepsOf(chain []replay.Step) []Step {

@@ -38,8 +38,8 @@ always reject), and so is a root whose approvals are never, a call outside of an
 open turn (append turn/start begins one), and what goes beyond a narrowing. To
 use an allowance, let the same document be decided by 'childlog check --record'.
 It lifts the sandbox only as far as the "escalation" of the document asks, and
-nothing else: a question about a call that would stay denied is not put (exit 3),
-and the error says which escalation it takes, if one would help.
+nothing else: a question about a call that would stay denied is not put (exit
+3), and the error says which escalation it takes, if one would help.
 
 The question is recorded once: the same document and --question under the same
 id get the answer, or wait on, and anything else under the id is a conflict

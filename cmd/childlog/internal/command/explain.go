@@ -28,7 +28,9 @@ func newExplainCmd(a *app) *cobra.Command {
 Explain one field of a session's policy: the rule and the event that decided it,
 what each session on the way down from the root held when it delegated (and what
 it could hand on, where that is another value), and what would have to happen
-for another value. Without FIELD all fields are listed.
+for another value. Where another part of the policy leaves less than the field
+says (a profile's shell and the grant, a grant and the sandbox), that is what is
+effective, and it is shown with what cut it. Without FIELD all are listed.
 
 --call explains the decision on a tool call, as 'childlog check' reads and makes
 it: the rule, its origin, the session on the way down at which the right was
@@ -152,6 +154,10 @@ func (a *app) explained(x *replay.Explanation) {
 		{Name: "value", Value: value},
 		{Name: "set by", Value: term.Plain(string(x.By.Source), ", ", where(x.By.Origin, x.Session))},
 	}
+	if l := x.Effective; l != nil {
+		less := term.Cat(term.Warn("less: "+l.Field+" is "), term.Bold(l.Value), term.Plain(" (", l.Rule, ")"))
+		rows = append(rows[:1:1], append([]term.Row{{Name: "effective", Value: less}}, rows[1:]...)...)
+	}
 	if x.DecidedBy != "" {
 		rows = append(rows, term.Row{Name: "rule", Value: term.Plain(string(x.DecidedBy))})
 	}
@@ -213,7 +219,11 @@ func (a *app) fields(list []replay.Explanation) {
 			if x.Field == "approvals" || x.Field == "defaults" {
 				values += " " + x.Value
 			}
-			rows = append(rows, []term.Text{term.Plain("  ", x.Field), term.Bold(x.Value), term.Dim(string(x.By.Source)), term.Dim(where(x.By.Origin, x.Session))})
+			value := term.Bold(x.Value)
+			if l := x.Effective; l != nil {
+				value = term.Cat(value, term.Warn(", effective "+l.Field+" "+l.Value))
+			}
+			rows = append(rows, []term.Text{term.Plain("  ", x.Field), value, term.Dim(string(x.By.Source)), term.Dim(where(x.By.Origin, x.Session))})
 			i++
 		}
 	}
