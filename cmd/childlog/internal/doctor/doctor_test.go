@@ -138,6 +138,17 @@ func TestAltered(t *testing.T) {
 	require.Contains(t, list[0], foreign+"SessionStart, SessionEnd, ")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(b), "--profile edit-here", "--profile edit-here || true", 1)), 0o600))
 	require.Equal(t, []string{foreign + "SessionStart", "warning hooks no hook for SessionStart"}, not(t, o))
+	// Whatever its executable is called, it has the words of a guard.
+	renamed := strings.ReplaceAll(string(b), exe, "/opt/keep/cl")
+	for _, altered := range []string{renamed, strings.ReplaceAll(renamed, "--profile edit-here", "--profile edit-here; exit 0")} {
+		require.NoError(t, os.WriteFile(path, []byte(altered), 0o600))
+		list = not(t, o)
+		require.Len(t, list, 1)
+		require.Contains(t, list[0], foreign+"SessionStart, SessionEnd, ")
+		p, err := install.Uninstall(install.ClaudeCode, o.Env, false, o.Exe)
+		require.NoError(t, err)
+		require.False(t, p.Changes(), "what install did not write is not taken out")
+	}
 	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	require.Equal(t, []string{"problem hooks the guard was installed here, and its hooks are gone: sessions of Claude Code are neither recorded nor decided"}, not(t, o))
 	require.NoError(t, os.Remove(path))

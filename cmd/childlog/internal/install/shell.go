@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"childlog/cmd/childlog/internal/guard"
 )
 
 // Command is what a hook runs.
@@ -86,10 +88,21 @@ func parseCommand(h *Harness, line, exe string) (Command, bool) {
 	return c, guard
 }
 
-// mentions reports whether a command that is not ours seems to run a guard.
+// mentions reports whether a command that is not ours seems to run a guard: it
+// names childlog and a guard, or has the words of one, whatever its executable is
+// called. The words of guard come one after the other, after those of a command
+// line that childlog takes, so that a script of that name is not taken for one.
 func mentions(line string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()'\"`$", r) }),
-		func(word string) bool { return filepath.Base(word) == program }) && strings.Contains(line, "guard")
+	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()'\"`$", r) })
+	if slices.ContainsFunc(words, func(word string) bool { return filepath.Base(word) == program }) && strings.Contains(line, "guard") {
+		return true
+	}
+	for i, word := range words {
+		if i > 0 && word == "guard" && i+1 < len(words) && slices.ContainsFunc(guard.Harnesses(), func(h guard.Harness) bool { return words[i+1] == string(h) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // plain are the characters that mean themselves in every shell.
