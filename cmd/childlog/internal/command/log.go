@@ -43,8 +43,9 @@ are those of tool/decision and approval/decided; a decider is a rule, the
 approval pin of a child, a human or the host. --text is looked for in contents,
 in any case; one that was erased or can't be read never matches.
 
--f goes on with new events until you interrupt it, which is exit 0. It works
-beside other processes, opening the store for a moment when something changed.`),
+-f goes on with new events until you interrupt it, or until nobody reads its
+output any more, which is exit 0. It works beside other processes, opening the
+store for a moment when something changed.`),
 		Example: `  childlog log 0a1b2c3d
   childlog log 0a1b2c3d -f
   childlog log 0a1b2c3d --from 10 --limit 5 --json

@@ -298,6 +298,11 @@ func (a *app) runs(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.running = cmd.CommandPath()
+		if follow := cmd.Flags().Lookup("follow"); follow != nil && follow.Changed { // also where a holder runs it
+			ctx, stop := untilUnread(cmd.Context(), a.stdout)
+			defer stop()
+			cmd.SetContext(ctx)
+		}
 		if done, err := a.forward(cmd.Context(), cmd); done {
 			return err
 		}
