@@ -60,13 +60,13 @@ func newGuardHarnessCmd(a *app, h guard.Harness) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   string(h),
 		Short: "Answer a hook of " + guardNames[h],
-		Long: long(fmt.Sprintf(`
-Answer one hook event of %s, read as JSON from stdin. The answer is on
+		Long: long(`
+Answer one hook event of ` + guardNames[h] + `, read as JSON from stdin. The answer is on
 stdout in the form that the harness reads; nothing at all means that the harness
 goes on as it would without a guard.
 
 The root is made at the first event of a session, in the event's working
-directory, and is found again as %s:ID, ID being the session's
+directory, and is found again as ` + h.System() + `:ID, ID being the session's
 id in the harness. What it may do is what --profile or --policy says, narrowed
 by .childlog/guard.json of the project; see 'childlog guard profiles'. It is
 recorded then, and from then on only the log counts: neither flags nor files
@@ -86,7 +86,7 @@ has. A project's file only takes away.
 Whatever keeps the guard from answering blocks: exit 2 with the reason on
 stderr. After the fact (a result, a stop) there is nothing to block, and the
 person is told instead. --observe records everything and blocks nothing: it
-grants whatever is asked for.`, guardNames[h], h.System())),
+grants whatever is asked for.`),
 		Example: fmt.Sprintf(`  childlog guard %[1]s --profile read-only < event.json
   childlog guard %[1]s --policy policy.json --init
   childlog guard %[1]s --observe`, h),

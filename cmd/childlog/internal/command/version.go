@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"childlog/eventlog"
 )
 
 // version names the build, as far as it knows itself, and the format of the
 // stores it writes.
-func version() string {
+var version = sync.OnceValue(func() string {
 	name, extra := "unknown", []string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if name = info.Main.Version; name == "" || name == "(devel)" {
@@ -31,4 +32,4 @@ func version() string {
 		extra = append(extra, info.GoVersion)
 	}
 	return fmt.Sprintf("childlog %s (%s)\nstore format %d", name, strings.Join(extra, ", "), eventlog.FormatVersion)
-}
+})

@@ -113,7 +113,6 @@ func (c *caller) listen() (int, error) {
 
 func (c *caller) take(k kind, b []byte) error {
 	switch k {
-	case kindAccepted:
 	case kindOut:
 		c.print(c.env.Stdout, b)
 	case kindErr:

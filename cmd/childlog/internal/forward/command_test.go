@@ -127,7 +127,6 @@ func TestCallerGoesAway(t *testing.T) {
 // TestHolderGoesAway: the caller does not know what the command did.
 func TestHolderGoesAway(t *testing.T) {
 	l, done := forged(t, "append", "x")
-	require.NoError(t, l.send(kindAccepted, nil, nil))
 	l.close()
 	r := done()
 	lost := (*LostError)(nil)

@@ -11,7 +11,6 @@
 // is, four bytes of length, big endian, and so many bytes.
 //
 //	caller  hello      H  arguments, variables, consoles, the store's name
-//	holder  accepted   a  the command begins
 //	holder  out, err   o e  what it prints, at most 64 KiB a frame
 //	holder  request    q  of stdin or of a file of the caller's, with a number
 //	caller  reply      R  to the request of that number; may bring a descriptor

@@ -21,7 +21,6 @@ type kind byte
 
 const (
 	kindHello     kind = 'H'
-	kindAccepted  kind = 'a'
 	kindOut       kind = 'o'
 	kindErr       kind = 'e'
 	kindRequest   kind = 'q'
@@ -52,7 +51,7 @@ func (k kind) limit() (int, bool) {
 		return maxData + 4, true
 	case kindExit:
 		return 64, true
-	case kindAccepted, kindInterrupt:
+	case kindInterrupt:
 		return 0, true
 	}
 	return 0, false

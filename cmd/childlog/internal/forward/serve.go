@@ -55,9 +55,6 @@ func Serve(ctx context.Context, stopping <-chan struct{}, conn *net.UnixConn, re
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &served{link: l, cancel: cancel, ended: make(chan struct{}), waiting: map[uint32]chan reply{}}
-	if err := l.send(kindAccepted, nil, nil); err != nil {
-		return err
-	}
 	// A command may wait for its caller, who may have stopped: for its stdin, for
 	// a file, for room to print. None of them knows of the context.
 	late := context.AfterFunc(outer, func() {
