@@ -189,6 +189,16 @@ func TestDecisionRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, d, got)
 
+	for _, c := range []policy.Classified{{By: "c/1", Need: policy.GrantInspect}, {By: "c/1", Need: policy.GrantFull, Why: "option:sort"}} {
+		d.Classified = c
+		facts, err = d.Facts()
+		require.NoError(t, err)
+		require.NoError(t, checkFacts(TypeToolDecision, facts))
+		got, err = ParseDecision(event(TypeToolDecision, 1, facts))
+		require.NoError(t, err)
+		require.Equal(t, d, got)
+	}
+
 	d.Tool = policy.Tool{Given: "Ba\u200bsh", Canonical: "ba\u200bsh"}
 	facts, err = d.Facts()
 	require.NoError(t, err)

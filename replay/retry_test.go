@@ -127,6 +127,40 @@ func TestAnotherCallOfTheSameID(t *testing.T) {
 	require.ErrorIs(t, err, eventlog.ErrConflict, "other roots are another escalation")
 }
 
+// TestAVerdictThatWasFound: a verdict of this side's own is recorded, and is no part
+// of what makes a call the same one: a newer classifier, or none under a wider shell,
+// answers a retry, and never with more than holds now.
+func TestAVerdictThatWasFound(t *testing.T) {
+	f := newFixture(t)
+	child := f.childOf(f.editor(), materialize.Request{Want: policy.Request{Role: "explore"}}).ID
+	found := func(by string, need policy.GrantShell, why string) replay.CallRequest {
+		r := callOf(t, "c", "bash", `{"command":"ls"}`)
+		r.Found, r.Call.Verdict = true, policy.Classified{By: by, Need: need, Why: why, Text: "some words"}
+		return r
+	}
+	first := f.record(child, found("c/1", policy.GrantInspect, "not a code"))
+	require.True(t, first.Allowed())
+	rec, err := replay.ReadDecision(f.ctx, f.Store, child, first.DecisionSeq)
+	require.NoError(t, err)
+	require.Equal(t, policy.Classified{By: "c/1", Need: policy.GrantInspect, Text: "some words"}, rec.Classified, "facts hold no free text")
+	again := f.record(child, found("c/2", policy.GrantInspect, ""))
+	require.True(t, again.Existing)
+	require.Equal(t, "c/1", again.Classified.By, "it is the record that answers")
+	now := f.record(child, found("c/3", policy.GrantFull, "option:sort"))
+	require.False(t, now.Existing)
+	require.False(t, now.Allowed(), "never wider than what holds now")
+	rec, err = replay.ReadDecision(f.ctx, f.Store, child, now.DecisionSeq)
+	require.NoError(t, err)
+	require.Equal(t, policy.Classified{By: "c/3", Need: policy.GrantFull, Why: "option:sort", Text: "some words"}, rec.Classified)
+	require.Contains(t, now.Reason(), "c/3 found that the command needs full: some words")
+	require.Contains(t, now.Change(&now.Subject), "of which c/3 finds that it needs at most inspect")
+
+	said := found("c/1", policy.GrantInspect, "")
+	said.Found = false
+	_, err = replay.NewAuthorizer(f.Store, child).Record(f.ctx, said)
+	require.ErrorIs(t, err, eventlog.ErrConflict, "one that the caller brings is")
+}
+
 // TestARetryIsNeverWider: an allow that was recorded before a narrowing, a
 // deadline or the end of the session is no grant after it; a denial stays one
 // whatever was loosened.
