@@ -149,7 +149,10 @@ var tails = []string{"; rm x", "\nrm x", "&& rm x", "|| rm x", "| rm x", "& rm x
 // TestNothingIsAdmittedByItsBeginning: whatever stands behind an admitted command is
 // judged with it.
 func TestNothingIsAdmittedByItsBeginning(t *testing.T) {
-	for _, text := range admitted(t) {
+	for i, text := range admitted(t) {
+		if testing.Short() && i%5 != 0 {
+			continue
+		}
 		for _, tail := range tails {
 			for _, whole := range []string{text + tail, text + " " + tail, tail + text, strings.TrimSpace(tail) + " " + text} {
 				if !holds(t, whole) {
@@ -178,7 +181,7 @@ func TestMixturesOfCommands(t *testing.T) {
 	}
 	rounds := 20000
 	if testing.Short() {
-		rounds = 4000
+		rounds = 1000
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	n := 0

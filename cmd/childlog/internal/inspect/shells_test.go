@@ -91,7 +91,7 @@ func TestShellsWriteNothing(t *testing.T) {
 	shells := [][]string{{"bash"}, {"sh"}, {"bash", "-O", "extglob", "-O", "nullglob"}, {"zsh", "-f"},
 		{"zsh", "-f", "-o", "extendedglob", "-o", "magicequalsubst", "-o", "nullglob", "-o", "rcquotes"}}
 	if testing.Short() {
-		rounds, shells = 50, shells[:2]
+		rounds, shells = 0, shells[:2]
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range rounds {
