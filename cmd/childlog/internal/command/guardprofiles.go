@@ -20,8 +20,9 @@ about. What a profile allows the harness may still refuse or ask about.
 
 Commands name no files in their arguments, so under edit-here it is the sandbox
 and the questions of the harness that bind what a command touches; read-only
-therefore runs none. Tools that nobody knows, such as those of MCP servers, are
-left to trusted, unless a document of --policy declares what they do.`),
+runs those that childlog-inspect/1 finds to change nothing. Tools that nobody
+knows, such as those of MCP servers, are left to trusted, unless a document of
+--policy declares what they do.`),
 		Example: `  childlog guard profiles
   childlog guard profiles --json`,
 		Args: between(0),

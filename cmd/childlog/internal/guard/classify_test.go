@@ -128,3 +128,17 @@ func TestARepositoryThatRunsPrograms(t *testing.T) {
 	require.Contains(t, o.Reason, "looks like a repository")
 	require.Equal(t, Pass, x.call("e", "c5", "Bash", bash("ls")).Verb)
 }
+
+// TestAReadOnlySessionLooksAround: the narrowest of the shipped profiles is of use
+// where looking at a file takes a command, as it does in Codex.
+func TestAReadOnlySessionLooksAround(t *testing.T) {
+	for _, h := range []Harness{ClaudeCode, Codex} {
+		x := begin(t, storetest.New(t), h, ProfileReadOnly)
+		require.Equal(t, Pass, x.call("", "c1", "Bash", bash("rg -n main . | head -20")).Verb)
+		for id, command := range map[string]string{"c2": "touch x", "c3": "cat a > b", "c4": "curl localhost", "c5": "$(cat a)"} {
+			o := x.call("", id, "Bash", bash(command))
+			require.Equal(t, Deny, o.Verb, command)
+			require.Contains(t, o.Reason, inspect.Name)
+		}
+	}
+}

@@ -50,11 +50,13 @@ const (
 // None of them approves anything: what a guard allows, the harness may still
 // ask a person about. A shell has no arguments that name its files, so where
 // edit-here lets commands run it is the harness's own sandbox and its own
-// questions that bind what they touch; read-only therefore has no shell at all.
+// questions that bind what they touch. In read-only a command runs if the
+// classifier that comes with childlog finds that it changes nothing (package
+// inspect): Codex has no other way to look at a file.
 func Profiles() []Shipped {
 	return []Shipped{
-		{Policy{Profile: ProfileReadOnly, Mode: policy.ReadOnly, Shell: policy.ShellNone, Spawn: true, Approvals: policy.Never},
-			"look, and change nothing: no edits, no commands, no network"},
+		{Policy{Profile: ProfileReadOnly, Mode: policy.ReadOnly, Shell: policy.ShellReadOnly, Spawn: true, Approvals: policy.Never},
+			"look, and change nothing: no edits, no network, and no commands but those that are known to change nothing"},
 		{Policy{Profile: ProfileEditHere, Mode: policy.WorkspaceWrite, Shell: policy.ShellFull, Spawn: true, Approvals: policy.Ask},
 			"edit files below the working directory and in /tmp, run commands; no network tools, no unknown tools"},
 		{Policy{Profile: ProfileTrusted, Mode: policy.DangerFullAccess, Network: true, Shell: policy.ShellFull, Spawn: true, Approvals: policy.Ask},
