@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -158,9 +159,10 @@ func jsonValue(dec *jsontext.Decoder, path string) (any, error) {
 	case '"':
 		return tok.String(), nil
 	case '0':
-		var n int64
-		if _, err := fmt.Sscanf(tok.String(), "%d", &n); err != nil || fmt.Sprint(n) != tok.String() {
-			return nil, invalidf("facts%s: number %s: want an integer of at most 2^53", path, tok.String())
+		text := tok.String()
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || strconv.FormatInt(n, 10) != text { // such as -0
+			return nil, invalidf("facts%s: number %s: want an integer of at most 2^53", path, text)
 		}
 		return n, nil
 	case '[':
