@@ -151,6 +151,54 @@ func TestTrunkIsDialedAnew(t *testing.T) {
 	require.Equal(t, begin+3, headOf(t, h))
 }
 
+// TestTrunkIsLeft: a service that leaves a connection while requests come over it
+// answers those that arrived, and the others come over the next one: each once,
+// and no outcome is unknown.
+func TestTrunkIsLeft(t *testing.T) {
+	var came atomic.Int64
+	dir := fakeHolder(t, func(n int, conn net.Conn, in *trunk.Reader) {
+		for i := 0; ; i++ {
+			f, err := in.Next()
+			if err != nil {
+				return
+			}
+			came.Add(1)
+			written(conn, f)
+			if i == 0 && n%2 == 1 { // of each client the first
+				_ = conn.(*net.UnixConn).CloseRead()
+			}
+		}
+	})
+	const clients, callers, each = 20, 3, 5
+	for i := range clients {
+		c := dialed(t, dir)
+		withEnd, cancel := context.WithCancel(ctx) // is to be interrupted, of which no later one is to know
+		var wg sync.WaitGroup
+		for range 1 + i%callers { // one reads itself, of several one reads for all
+			wg.Go(func() {
+				for range each {
+					before := came.Load()
+					if err := anAppend(c, withEnd); err != nil {
+						t.Error(err)
+					}
+					if came.Load() == before {
+						t.Error("an append was answered that nobody got")
+					}
+				}
+			})
+		}
+		wg.Wait()
+		cancel()
+		require.NoError(t, anAppend(c, ctx))
+		require.NoError(t, c.Close())
+	}
+	sent := clients
+	for i := range clients {
+		sent += each * (1 + i%callers)
+	}
+	require.Equal(t, int64(sent), came.Load())
+}
+
 // TestTrunkWaits: a caller stops waiting when its context ends, the service is
 // told, and the others wait on. Close ends them all.
 func TestTrunkWaits(t *testing.T) {
