@@ -59,7 +59,7 @@
 //   - The commands are those on the person's PATH, with the aliases, functions and
 //     options of their shell and the variables of their environment: whoever may
 //     change these needs no command. Nothing that is admitted defines one.
-//   - status, diff and describe of git refresh the index where they can: what is
+//   - status and diff of git refresh the index where they can: what is
 //     staged stays as it is. sort may use files in $TMPDIR and removes them.
 //   - In a file system that is reached by the network reading is a request.
 //   - Where git runs for a terminal it may start the person's own pager, so a call

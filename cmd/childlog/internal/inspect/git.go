@@ -67,12 +67,23 @@ func judgeGit(s *spec, args []word) ([]Repository, *Refusal) {
 		err.Of = "git"
 		return nil, err
 	}
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(args, func(w word) bool { return slices.Contains(names, w.text) })
-	}
 	r.Index = c.index && !quiet
-	r.Subs = c.subs && !has("--ignore-submodules", "--ignore-submodules=all")
+	r.Subs = c.subs && !ignoresSubmodules(args)
 	return []Repository{r}, nil
+}
+
+// ignoresSubmodules reports whether the last word on submodules, of the options,
+// is that nothing of them is looked at. Behind -- it would be the name of a file.
+func ignoresSubmodules(args []word) (all bool) {
+	for _, w := range args {
+		if w.text == "--" {
+			break
+		}
+		if name, how, _ := strings.Cut(w.text, "="); name == "--ignore-submodules" {
+			all = how == "" && name == w.text || how == "all"
+		}
+	}
+	return all
 }
 
 func (c *gitCommand) check(s *spec, args []word) *Refusal {
@@ -109,7 +120,7 @@ func (c *gitCommand) lists(args []word) bool {
 // gitValue refuses formats that have a signature checked, which runs gpg.
 func gitValue(option, value string) *Refusal {
 	switch option {
-	case "--format", "--pretty":
+	case "--format", "--pretty", "--group": // shortlog groups by a format, too
 		for rest := value; ; {
 			_, after, found := strings.Cut(rest, "%")
 			if !found {
@@ -134,7 +145,8 @@ const (
 	gitGlobalKnown = "-c, sets configuration, which can run programs; --config-env, sets configuration, which can run programs; --exec-path, says what runs; " +
 		"-p, runs a pager; --paginate, runs a pager; --git-dir, names another repository; --work-tree, names another work tree"
 	gitKnown = "--output, writes a file; --ext-diff, runs a program; --textconv, runs a program; --show-signature, runs a program; -O, can run a program; " +
-		"--open-files-in-pager, runs a program; --filters, runs programs; --remerge-diff, writes objects and runs merge drivers; -d, deletes; -D, deletes; --delete, deletes"
+		"--open-files-in-pager, runs a program; --filters, runs programs; --remerge-diff, writes objects and runs merge drivers; -d, deletes; -D, deletes; --delete, deletes; " +
+		"--dirty, runs git in submodules; --broken, runs git in submodules; --show-superproject-working-tree, runs git in another repository"
 )
 
 // What log, show and diff have in common, and what names revisions.
@@ -158,8 +170,8 @@ const (
 )
 
 // gitCommands are the subcommands that read. Sources: the manuals of git 2.17 to
-// 2.51 and builtin/*.c, for what refreshes the index (status, diff and describe
-// --dirty write it, if they can) and for where an operand makes something.
+// 2.51 and builtin/*.c, for what refreshes the index (status and diff write it, if
+// they can) and for where an operand makes something.
 var gitCommands = []gitCommand{
 	{spec: spec{name: "log", flags: gitDiffFlags + "cgimEFiPq", takes: gitDiffTakes + "nL", long: gitDiffLong + " " + gitLogLong, numbers: true, most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "show", flags: gitDiffFlags + "cmqs", takes: gitDiffTakes + "n", long: gitDiffLong + " " + gitLogLong, numbers: true, most: unbounded, globs: globsBegun}},
@@ -170,7 +182,7 @@ var gitCommands = []gitCommand{
 	{spec: spec{name: "status", flags: "sbvz", most: unbounded, globs: globsBegun,
 		long: "-u -uno -unormal -uall --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignore-submodules? --ignored? --column? --no-column " +
 			"--ahead-behind --no-ahead-behind --renames --no-renames --find-renames?"}, index: true, subs: true},
-	{spec: spec{name: "blame", flags: "bcefklnpstw", takes: "LMC", long: "-M -C --abbrev= --date= --incremental --line-porcelain --porcelain --root --show-email --show-name --show-number --first-parent --ignore-rev=",
+	{spec: spec{name: "blame", flags: "bcefklnpstw", takes: "LMC", long: "-M -C --abbrev? --date= --incremental --line-porcelain --porcelain --root --show-email --show-name --show-number --first-parent --ignore-rev=",
 		most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "grep", flags: "aEFGPhHIiLlnopqrvWwcz", takes: "ABCefm", numbers: true, most: unbounded, globs: globsBegun,
 		long: "--after-context= --all-match --and --before-context= --break --cached --color? --column --context= --count --exclude-standard --extended-regexp " +
@@ -184,12 +196,12 @@ var gitCommands = []gitCommand{
 	{spec: spec{name: "cat-file", flags: "teps", most: 2, globs: globsBegun}},
 	{spec: spec{name: "rev-parse", flags: "q", most: unbounded, globs: globsBegun,
 		long: "--abbrev-ref? --absolute-git-dir --all --branches? --git-common-dir --git-dir --glob= --is-bare-repository --is-inside-git-dir --is-inside-work-tree " +
-			"--is-shallow-repository --quiet --remotes? --short? --show-cdup --show-object-format? --show-prefix --show-superproject-working-tree --show-toplevel " +
+			"--is-shallow-repository --quiet --remotes? --short? --show-cdup --show-object-format? --show-prefix --show-toplevel " +
 			"--symbolic --symbolic-full-name --tags? --verify"}},
 	{spec: spec{name: "merge-base", flags: "a", long: "--all --fork-point --independent --is-ancestor --octopus", most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "name-rev", long: "--all --always --name-only --no-undefined --refs= --exclude= --tags", most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "describe", most: unbounded, globs: globsBegun,
-		long: "--abbrev= --all --always --broken? --candidates= --contains --dirty? --exact-match --exclude= --first-parent --long --match= --tags"}, index: true},
+		long: "--abbrev? --all --always --candidates= --contains --exact-match --exclude= --first-parent --long --match= --tags"}},
 	{spec: spec{name: "shortlog", flags: "censt", takes: "w", numbers: true, most: unbounded, globs: globsBegun,
 		long: "-w --all --author= --after= --before= --branches? --committer --email --format= --group= --max-count= --merges --no-merges --numbered --remotes? --since= --summary --tags? --until="}},
 	{spec: spec{name: "count-objects", flags: "vH", long: "--human-readable --verbose"}},
@@ -197,7 +209,7 @@ var gitCommands = []gitCommand{
 	{spec: spec{name: "check-attr", flags: "az", long: "--all --cached", most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "for-each-ref", long: gitRefLong + " --count= --exclude= --omit-empty --shell", most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "show-ref", flags: "dhqs", long: "--abbrev? --branches --dereference --hash? --head --heads --quiet --tags --verify", most: unbounded, globs: globsBegun}},
-	{spec: spec{name: "branch", flags: "aqrvi", long: gitRefLong + " --list --quiet --remotes --show-current --verbose --abbrev= --no-abbrev", most: unbounded, globs: globsBegun}, listing: []string{"--list"}},
+	{spec: spec{name: "branch", flags: "aqrvi", long: gitRefLong + " --list --quiet --remotes --show-current --verbose --abbrev? --no-abbrev", most: unbounded, globs: globsBegun}, listing: []string{"--list"}},
 	{spec: spec{name: "tag", takes: "n", flags: "i", long: "-n -l " + gitRefLong + " --list --omit-empty", most: unbounded, globs: globsBegun}, listing: []string{"--list", "-l"}},
 	{spec: spec{name: "remote", flags: "v", long: "--all --push --verbose", most: unbounded}, verbs: []string{"get-url"}},
 	{spec: spec{name: "stash", flags: gitDiffFlags, takes: gitDiffTakes + "n", long: gitDiffLong + " " + gitLogLong + " --include-untracked", numbers: true, most: unbounded, globs: globsBegun}, verbs: []string{"list", "show"}, verb: true},

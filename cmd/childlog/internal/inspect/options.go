@@ -25,6 +25,10 @@ type spec struct {
 	// word, if there is one.
 	long string
 
+	// apart: letters that take an argument take the next word, also where more
+	// letters stand behind them, which are options then.
+	apart bool
+
 	numbers bool  // -5 is an option, and so may +5 be an operand
 	most    int   // operands; unbounded: no limit
 	globs   globs // what may stand for operands that are not known
@@ -97,7 +101,7 @@ func (s *spec) checkOperand(i int, w word) *Refusal {
 		return s.refuse(WhyOperand, s.name+": "+quoted(w.text)+" could become an option: begin the pattern with ./, or quote it")
 	case w.expands && s.globs == globsNone:
 		return s.refuse(WhyOperand, s.name+": "+quoted(w.text)+" stands for operands that are not known: quote it, or name them")
-	case inDev(w.text):
+	case inDev(w.text), w.expands && couldBeInDev(w.text):
 		return s.refuse(WhyOperand, s.name+": "+quoted(w.text)+" is a device")
 	case s.operand != nil:
 		return s.operand(i, w)
@@ -136,6 +140,8 @@ func (s *spec) option(w word, rest []word) (int, *Refusal) {
 		case strings.IndexByte(s.flags, c) >= 0:
 		case strings.IndexByte(s.takes, c) < 0:
 			return 0, s.unknown("-" + string(rune(c)))
+		case i+1 < len(w.text) && s.apart && !isNumber(w.text[i+1:]):
+			return 0, s.refuse(WhyOption, s.name+": what stands behind "+quoted("-"+string(c))+" in its word could be options: set it apart")
 		case i+1 < len(w.text):
 			return 0, s.checkValue("-"+string(c), w.text[i+1:])
 		default:
@@ -195,6 +201,15 @@ func (s *spec) unknown(name string) *Refusal {
 		}
 	}
 	return s.refuse(WhyOption, quoted(s.name+" "+name)+" is not among the options that are known to change nothing")
+}
+
+// couldBeInDev reports whether a pattern may stand for devices: /d?v/zero is one.
+func couldBeInDev(p string) bool {
+	if !strings.HasPrefix(p, "/") {
+		return false
+	}
+	first, _, below := strings.Cut(path.Clean(p)[1:], "/")
+	return below && strings.ContainsAny(first, "*?[^~")
 }
 
 // inDev reports whether a path names a device: reading one may wait for ever, or

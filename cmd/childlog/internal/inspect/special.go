@@ -20,6 +20,22 @@ func onlyFormat(_ int, w word) *Refusal {
 	return nil
 }
 
+// tailCount keeps tail to counts: GNU takes -cf, like -10f, for -f by an old syntax.
+func tailCount(option, value string) *Refusal {
+	if n := strings.TrimLeft(value, "+-"); n == "" || n[0] < '0' || n[0] > '9' {
+		return &Refusal{WhyOption, "tail", "tail: " + option + " wants a count, not " + quoted(value)}
+	}
+	return nil
+}
+
+// tailFile likewise refuses +10f and +f as a first operand; +10 alone ends.
+func tailFile(_ int, w word) *Refusal {
+	if rest, ok := strings.CutPrefix(w.text, "+"); ok && (w.expands || !isNumber(rest)) {
+		return &Refusal{WhyOperand, "tail", "tail: " + quoted(w.text) + " could be an option of an old syntax: begin it with ./"}
+	}
+	return nil
+}
+
 // judgeEcho admits all words: echo prints them, whatever they are.
 func judgeEcho(*spec, []word) ([]Repository, *Refusal) { return nil, nil }
 
