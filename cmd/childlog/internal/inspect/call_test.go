@@ -56,6 +56,7 @@ func TestWhereGitRuns(t *testing.T) {
 	require.Equal(t, []Repository{{Index: true}}, uses(map[string]any{"command": "git diff --ignore-submodules"}))
 	require.Equal(t, []Repository{{Dir: "/w"}}, uses(map[string]any{"command": "git log", "workdir": "/w"}))
 	require.Equal(t, []Repository{{Dir: "/v"}, {Dir: "/w"}}, uses(map[string]any{"command": "git -C /v log; git show", "workdir": "/w"}))
+	require.Equal(t, []Repository{{Dir: "/w/é"}}, uses(map[string]any{"command": `git -C "/w/é" log`}), "not a directory of another name")
 	require.Equal(t, []Repository{{Dir: "/v"}}, uses(map[string]any{"command": "cd sub && git -C /v log"}))
 	require.Equal(t, WhyRepository, Call("Bash", map[string]any{"command": "git log", "workdir": "sub"}).Refused.Why)
 }

@@ -194,6 +194,8 @@ func (l *lexer) double() *Refusal {
 				return unclosed()
 			}
 			switch c := l.text[l.at]; {
+			case l.text[l.at-2] >= utf8.RuneSelf: // in GBK and others the backslash may be a part of that
+				return &Refusal{Why: WhySyntax, Text: "a backslash in double quotes behind a character outside of ASCII: use single quotes"}
 			case c == '$' || c == '`' || c == '"' || c == '\\':
 				l.w.text += string(c)
 			case c == '\n' || c == '!' || c >= utf8.RuneSelf:
@@ -202,7 +204,7 @@ func (l *lexer) double() *Refusal {
 				l.w.text += `\` + string(c)
 			}
 		default:
-			l.w.text += string(c)
+			l.w.text += l.text[l.at : l.at+1] // a byte of a character, maybe
 		}
 	}
 	return unclosed()
