@@ -11,6 +11,7 @@ import (
 type settings struct {
 	hooks    bool // core.hooksPath is set
 	worktree bool // there is configuration of each work tree
+	oid      int  // bytes of an object's name
 }
 
 // read takes a file of configuration. It reads less than git does: a line that
@@ -82,8 +83,15 @@ func shown(section string, sub bool, key string) string {
 // config, and what calls run_command and its like in git's source.
 func (c *settings) admits(section string, sub bool, key, value string) bool {
 	switch section {
-	case "branch", "user", "author", "committer", "commit", "push", "pull", "fetch", "rebase", "init", "color", "column", "advice", "pack", "gc", "maintenance",
-		"http", "url", "credential", "receive", "transfer", "rerere", "status", "blame", "grep", "index", "i18n", "notes":
+	case "branch", "tag":
+		if key == "sort" && (!plain(value) || strings.Contains(value, "signature")) { // which gpg would check
+			return false
+		}
+		return section == "branch" || !sub && oneOf(key, "gpgsign sort forcesignannotated")
+	case "status": // a summary runs git in submodules
+		return key != "submodulesummary"
+	case "user", "author", "committer", "commit", "push", "pull", "fetch", "rebase", "init", "color", "column", "advice", "pack", "gc", "maintenance",
+		"http", "url", "credential", "receive", "transfer", "rerere", "blame", "grep", "index", "i18n", "notes":
 		return true
 	case "remote":
 		return sub && oneOf(key, "url pushurl fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall followremotehead gh-resolved")
@@ -100,11 +108,17 @@ func (c *settings) admits(section string, sub bool, key, value string) bool {
 		return !sub && oneOf(key, "conflictstyle ff log renames renamelimit")
 	case "gpg":
 		return !sub && key == "format"
-	case "tag":
-		return !sub && oneOf(key, "gpgsign sort forcesignannotated")
 	case "extensions":
-		c.worktree = c.worktree || key == "worktreeconfig"
-		return !sub && oneOf(key, "objectformat compatobjectformat refstorage worktreeconfig noop noop-v1 relativeworktrees")
+		switch key {
+		case "worktreeconfig":
+			c.worktree = true
+		case "objectformat":
+			if value == "sha256" {
+				c.oid = 32
+			}
+			return !sub && oneOf(value, "sha1 sha256")
+		}
+		return !sub && oneOf(key, "compatobjectformat refstorage worktreeconfig noop noop-v1 relativeworktrees")
 	case "core":
 		switch key {
 		case "hookspath":

@@ -133,16 +133,34 @@ func find(files Files, dir string) (r repository, found bool, why *inspect.Refus
 		}
 		r.common = to
 	}
-	for _, name := range []string{filepath.Join(r.own, "HEAD"), filepath.Join(r.common, "objects"), filepath.Join(r.common, "refs"), filepath.Join(r.common, "config")} {
-		if missing(files, name) {
-			return r, false, refuse("the repository is not whole: git may take another one")
-		}
+	if !r.whole(files) {
+		return r, false, refuse("the repository is not whole: git may take another one")
 	}
 	return r, true, nil
 }
 
+// whole reports whether git takes this for a repository in any version: else it
+// goes on further up, where the configuration is another one. Sources:
+// is_git_directory and validate_headref in git's source.
+func (r *repository) whole(files Files) bool {
+	head, err := read(files, filepath.Join(r.own, "HEAD"), maxPointer)
+	if err != nil {
+		return false
+	}
+	ref := strings.TrimSuffix(string(head), "\n")
+	if detached := strings.Trim(ref, "0123456789abcdef") == "" && (len(ref) == 40 || len(ref) == 64); !detached && !strings.HasPrefix(ref, "ref: refs/") {
+		return false
+	}
+	for _, name := range []string{"objects", "refs"} { // and may be entered
+		if _, err := files.Lstat(filepath.Join(r.common, name) + "/."); err != nil {
+			return false
+		}
+	}
+	return !missing(files, filepath.Join(r.common, "config"))
+}
+
 func (r *repository) check(files Files, use inspect.Repository) *inspect.Refusal {
-	c := settings{}
+	c := settings{oid: 20}
 	doc, err := read(files, filepath.Join(r.common, "config"), maxConfig)
 	if err != nil {
 		return refuse("the configuration of the repository can't be read")
@@ -161,8 +179,11 @@ func (r *repository) check(files Files, use inspect.Repository) *inspect.Refusal
 	if use.Index && (c.hooks || !missing(files, filepath.Join(r.common, "hooks", "post-index-change"))) {
 		return refuse("the repository has hooks of its own, and the index may be refreshed: say `git --no-optional-locks` before the subcommand")
 	}
-	if use.Subs && (!missing(files, filepath.Join(r.top, ".gitmodules")) || !missing(files, filepath.Join(r.common, "modules"))) {
-		return refuse("the repository has submodules, whose configuration is not read: add --ignore-submodules")
+	if !use.Subs {
+		return nil
+	}
+	if !missing(files, filepath.Join(r.top, ".gitmodules")) || !missing(files, filepath.Join(r.common, "modules")) || !r.single(files, c.oid) {
+		return refuse("the repository has submodules, whose configuration is not read, or an index that could: add --ignore-submodules")
 	}
 	return nil
 }
@@ -178,7 +199,7 @@ func pointer(files Files, name, prefix, from string) (string, bool) {
 		return "", false
 	}
 	if !filepath.IsAbs(to) {
-		to = filepath.Join(from, to)
+		to = from + "/" + to // not joined: a/.. is another place where a is a link
 	}
 	to, err = files.EvalSymlinks(to)
 	return to, err == nil

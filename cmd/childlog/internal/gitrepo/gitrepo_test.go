@@ -26,12 +26,14 @@ func write(t *testing.T, dir string, named map[string]string) {
 	}
 }
 
+const headOf = "ref: refs/heads/main\n"
+
 const plainConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
 
 // repositoryIn makes what git takes for a repository.
 func repositoryIn(t *testing.T, dir, config string) {
 	t.Helper()
-	write(t, dir, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": "", ".git/config": config})
+	write(t, dir, map[string]string{".git/HEAD": headOf, ".git/objects/": "", ".git/refs/": "", ".git/config": config})
 }
 
 func check(dir string, use inspect.Repository) *inspect.Refusal {
@@ -72,6 +74,11 @@ func TestConfiguration(t *testing.T) {
 		"an old subsection":    {"[diff.x]\n\ttextconv = x\n", "not understood"},
 		"lfs extension":        {"[lfs \"extension.x\"]\n\tclean = x\n", "lfs.*.clean"},
 		"submodule command":    {"[submodule \"x\"]\n\tupdate = !x\n", "submodule.*.update"},
+		"sorted by signature":  {"[tag]\n\tsort = -signature:key\n", "tag.sort"},
+		"in pieces":            {"[branch]\n\tsort = \"sig\"nature\n", "branch.sort"},
+		"sorted by date":       {"[branch]\n\tsort = -committerdate\n", ""},
+		"summary":              {"[status]\n\tsubmoduleSummary = true\n", "status.submodulesummary"},
+		"another hash":         {"[extensions]\n\tobjectFormat = sha3\n", "extensions.objectformat"},
 		"no section":           {"fsmonitor = x\n", "a key"},
 		"a NUL":                {"[core]\n\x00", "can't be read"},
 	} {
@@ -92,7 +99,7 @@ func TestWhatGitFinds(t *testing.T) {
 	dir := t.TempDir()
 	repositoryIn(t, dir, plainConfig)
 	write(t, dir, map[string]string{"sub/deep/": "", "bare/HEAD": "x", "bare/in/": "", "half/.git/HEAD": "x", "linked/.git": "gitdir: ../.git/worktrees/l\n",
-		".git/worktrees/l/HEAD": "x", ".git/worktrees/l/commondir": "../..\n", "lost/.git": "gitdir: nowhere\n", "odd/.git": "x"})
+		".git/worktrees/l/HEAD": headOf, ".git/worktrees/l/commondir": "../..\n", "lost/.git": "gitdir: nowhere\n", "odd/.git": "x"})
 	for _, name := range []string{"", "sub/deep", "linked"} {
 		require.Nil(t, check(filepath.Join(dir, name), inspect.Repository{Index: true, Subs: true}), name)
 	}
