@@ -9,6 +9,9 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"childlog/cmd/childlog/internal/gitrepo"
+	"childlog/cmd/childlog/internal/inspect"
 )
 
 // LostError says that the connection to the holder ended before the command
@@ -227,6 +230,8 @@ func (c *caller) do(r request) (out reply, f *os.File, err error) {
 		for _, p := range fs.Real(names...) {
 			out.Places = append(out.Places, placeOf(p))
 		}
+	case opGit:
+		out.Git = gitOf(gitrepo.Check(fs, inspect.Repository{Dir: name, Index: r.Index, Subs: r.Submodules}))
 	case opRewrite:
 		f, err = fs.Rewrite(name)
 	case opCreate:

@@ -22,7 +22,8 @@
 // so many bytes as the command wants, so what a command leaves unread is left
 // to who reads stdin next. Only a caller that has its stdin at hand, to the end,
 // sends it along with hello. Where many names lead is asked in one request: a hook
-// waits for each way there and back. It opens no name of the caller's: the caller opens
+// waits for each way there and back. Whether git would run something in a repository the
+// caller finds out itself, with its files. It opens no name of the caller's: the caller opens
 // the file and passes the descriptor along (SCM_RIGHTS). A connection that ends
 // cancels the command.
 //

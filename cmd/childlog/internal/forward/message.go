@@ -52,6 +52,9 @@ type (
 		What string `json:"what,omitzero"` // a directory is for
 
 		Names [][]byte `json:"names,omitzero"` // of several places
+
+		Index      bool `json:"index,omitzero"`      // of a use of git
+		Submodules bool `json:"submodules,omitzero"` // likewise
 	}
 
 	// reply answers a request.
@@ -64,10 +67,17 @@ type (
 		Entries []entry  `json:"entries,omitzero"`
 		Rest    bool     `json:"rest,omitzero"`   // there are more entries
 		Places  []place  `json:"places,omitzero"` // of the names, in their order
+		Git     *git     `json:"git,omitzero"`
 		Failure *failure `json:"failure,omitzero"`
 
 		opened *os.File // what came along
 		data   []byte   // of stdin
+	}
+
+	// git is why git must not be run, or that it may.
+	git struct {
+		May bool   `json:"may,omitzero"`
+		Why string `json:"why,omitzero"`
 	}
 
 	entry struct {
@@ -121,6 +131,7 @@ const (
 	opLinks     op = "evalsymlinks"
 	opAbs       op = "abs"
 	opReal      op = "real"    // where names lead
+	opGit       op = "git"     // whether git runs nothing there
 	opRewrite   op = "rewrite" // a file, for what takes its place
 	opCreate    op = "create"  // a draft
 	opCommit    op = "commit"

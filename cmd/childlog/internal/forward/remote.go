@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"childlog/cmd/childlog/internal/files"
+	"childlog/cmd/childlog/internal/inspect"
 )
 
 // remote are the files of a caller. A request ends at the latest with the
@@ -95,6 +97,33 @@ func (f remote) EvalSymlinks(name string) (string, error) {
 func (f remote) Abs(name string) (string, error) {
 	r, err := f.s.ask(request{Op: opAbs, Name: []byte(name)})
 	return string(r.Path), err
+}
+
+// Repository implements [gitrepo.Elsewhere]: the caller says whether git runs
+// nothing, and hands out no file of the repository.
+func (f remote) Repository(use inspect.Repository) *inspect.Refusal {
+	r, err := f.s.ask(request{Op: opGit, Name: []byte(use.Dir), Index: use.Index, Submodules: use.Subs})
+	return r.repository(err)
+}
+
+func (r *reply) repository(err error) *inspect.Refusal {
+	switch {
+	case err != nil || r.Git == nil:
+		return &inspect.Refusal{Why: inspect.WhyRepository, Of: "git", Text: "the repository can't be read: the process of the call did not say what is in it"}
+	case !r.Git.May:
+		return &inspect.Refusal{Why: inspect.WhyRepository, Of: "git", Text: strings.ToValidUTF8(r.Git.Why[:min(len(r.Git.Why), maxWhy)], "")}
+	}
+	return nil
+}
+
+// maxWhy bounds what a caller says of a repository, bytes.
+const maxWhy = 512
+
+func gitOf(why *inspect.Refusal) *git {
+	if why == nil {
+		return &git{May: true}
+	}
+	return &git{Why: why.Text}
 }
 
 // Requests of places are bounded, so that neither they nor their replies grow too

@@ -44,6 +44,14 @@ type Files interface {
 	EvalSymlinks(name string) (string, error)
 }
 
+// Elsewhere are Files of another process that looks into a repository itself, so
+// that nothing of it leaves that process, and one question is enough.
+type Elsewhere interface {
+	Files
+	// Repository is Check, there. What can't be asked refuses.
+	Repository(use inspect.Repository) *inspect.Refusal
+}
+
 // The limits of what is read, bytes.
 const (
 	maxConfig  = 256 << 10
@@ -71,6 +79,9 @@ func Verdict(files Files, r inspect.Result, cwd string) policy.Classified {
 func Check(files Files, use inspect.Repository) *inspect.Refusal {
 	if !filepath.IsAbs(use.Dir) {
 		return refuse("git runs in a directory that nobody knows: say `git -C DIR` with an absolute one")
+	}
+	if there, ok := files.(Elsewhere); ok {
+		return there.Repository(use)
 	}
 	dir, err := files.EvalSymlinks(use.Dir) // as git has it
 	if err != nil {
