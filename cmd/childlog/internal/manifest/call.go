@@ -1,10 +1,14 @@
 package manifest
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"childlog/cmd/childlog/internal/strict"
+	"childlog/eventlog"
 	"childlog/policy"
 )
 
@@ -62,6 +66,15 @@ func ParseCall(doc []byte) (*Call, error) {
 	return c, nil
 }
 
+// classifier reads the name of whoever gave a verdict. Those of childlog's own are
+// for what it found itself: a record that names one is held for its word.
+var classifier = checked(func(s string) error {
+	if strings.HasPrefix(strings.ToLower(s), "childlog-") {
+		return fmt.Errorf("%w: %q: names that begin with childlog- are for what childlog found itself (check --classify)", eventlog.ErrInvalid, s)
+	}
+	return policy.CheckToolName(s)
+})
+
 func (c *Call) args(v strict.Value) error {
 	if err := v.Want('{'); err != nil {
 		return err
@@ -71,7 +84,7 @@ func (c *Call) args(v strict.Value) error {
 }
 
 func verdict(v strict.Value) (c policy.Classified, err error) {
-	err = v.Object(field("by", &c.By, name), field("need", &c.Need, word(policy.GrantInspect, policy.GrantVerify)))
+	err = v.Object(field("by", &c.By, classifier), field("need", &c.Need, word(policy.GrantInspect, policy.GrantVerify)))
 	if err == nil && (c.By == "" || c.Need == "") {
 		err = missing(v, "by and need", false)
 	}
