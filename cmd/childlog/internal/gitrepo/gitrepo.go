@@ -188,7 +188,7 @@ func (r *repository) check(files Files, use inspect.Repository) *inspect.Refusal
 		}
 	}
 	if use.Index && (c.hooks || !missing(files, filepath.Join(r.common, "hooks", "post-index-change"))) {
-		return refuse("the repository has hooks of its own, and the index may be refreshed: say `git --no-optional-locks` before the subcommand")
+		return refuse("the repository has hooks of its own, and the index may be refreshed: say `git --no-optional-locks status`, or compare commits by `git diff-tree -p`")
 	}
 	if !use.Subs {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,4 +122,27 @@ func TestSubmodulesThatNoFileNames(t *testing.T) {
 	write(t, other, map[string]string{"a": "1"})
 	gitIn(t, other, "add", ".")
 	require.Nil(t, check(other, uses))
+}
+
+// TestTheHookOfTheIndex: git diff refreshes the index and runs the hook, also
+// where it is told to leave optional locks alone.
+func TestTheHookOfTheIndex(t *testing.T) {
+	dir := t.TempDir()
+	gitIn(t, dir, "init", "-q")
+	ran := filepath.Join(t.TempDir(), "ran")
+	write(t, dir, map[string]string{"a": "1", ".git/hooks/post-index-change": "#!/bin/sh\ntouch " + ran + "\n"})
+	gitIn(t, dir, "add", "a")
+	require.NoError(t, os.Chmod(filepath.Join(dir, ".git", "hooks", "post-index-change"), 0o700))
+	for command, runs := range map[string]bool{"git --no-optional-locks status": false, "git --no-optional-locks diff": true} {
+		uses := inspect.Command(command).Repositories
+		require.Len(t, uses, 1)
+		require.Equal(t, runs, check(dir, uses[0]) != nil, command)
+		require.NoError(t, os.Chtimes(filepath.Join(dir, "a"), time.Time{}, time.Unix(1, 0))) // looks changed, and is not
+		gitIn(t, dir, strings.Fields(command)[1:]...)
+		if runs {
+			require.FileExists(t, ran, command)
+			require.NoError(t, os.Remove(ran))
+		}
+		require.NoFileExists(t, ran, command)
+	}
 }

@@ -54,6 +54,10 @@ func TestWhereGitRuns(t *testing.T) {
 	require.Equal(t, []Repository{{Index: true, Subs: true}}, uses(map[string]any{"command": "git status"}))
 	require.Equal(t, []Repository{{Subs: true}}, uses(map[string]any{"command": "git --no-optional-locks status"}))
 	require.Equal(t, []Repository{{Index: true}}, uses(map[string]any{"command": "git diff --ignore-submodules"}))
+	require.Equal(t, []Repository{{Index: true, Subs: true}}, uses(map[string]any{"command": "git --no-optional-locks diff"}), "which takes the lock all the same")
+	for _, c := range []string{"git diff -- --ignore-submodules", "git diff --ignore-submodules=all --ignore-submodules=none", "git diff --ignore-submodules --ignore-submodules=untracked"} {
+		require.Equal(t, []Repository{{Index: true, Subs: true}}, uses(map[string]any{"command": c}), c)
+	}
 	require.Equal(t, []Repository{{Dir: "/w"}}, uses(map[string]any{"command": "git log", "workdir": "/w"}))
 	require.Equal(t, []Repository{{Dir: "/v"}, {Dir: "/w"}}, uses(map[string]any{"command": "git -C /v log; git show", "workdir": "/w"}))
 	require.Equal(t, []Repository{{Dir: "/w/é"}}, uses(map[string]any{"command": `git -C "/w/é" log`}), "not a directory of another name")

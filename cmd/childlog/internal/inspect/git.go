@@ -67,7 +67,7 @@ func judgeGit(s *spec, args []word) ([]Repository, *Refusal) {
 		err.Of = "git"
 		return nil, err
 	}
-	r.Index = c.index && !quiet
+	r.Index = c.index && (!quiet || c.name == "diff") // whose lock is not among the optional ones
 	r.Subs = c.subs && !ignoresSubmodules(args)
 	return []Repository{r}, nil
 }
