@@ -38,7 +38,7 @@
 //
 // These lists have a history. What got past those of other programs, and is in
 // the tests: sort -o and --compress-program (also as --comp), rg --pre and
-// --hostname-bin, find -fprintf and -exec, tree -R, sed with w and e, awk, xargs, env,
+// --hostname-bin, find -fprintf and -exec, sed with w and e, awk, xargs, env,
 // man -H, less, base64 -o, file -C and -z, git with -c, --output, --ext-diff, -O,
 // --open-files-in-pager, ls-remote --upload-pack and %G? in a format, uniq IN OUT, date
 // of digits, printf %d 'a[$(x)]' and test -eq of zsh, a file that is called like an

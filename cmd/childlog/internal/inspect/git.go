@@ -15,9 +15,8 @@ type gitCommand struct {
 	// they would be what is made or set.
 	listing []string
 
-	// verbs are the only first operands, and with verb one of them is needed.
+	// verbs are the only first operands.
 	verbs []string
-	verb  bool
 }
 
 // judgeGit admits subcommands that read. Abbreviated options are refused like
@@ -88,12 +87,9 @@ func ignoresSubmodules(args []word) (all bool) {
 
 func (c *gitCommand) check(s *spec, args []word) *Refusal {
 	if len(c.verbs) > 0 {
-		switch {
-		case len(args) > 0 && slices.Contains(c.verbs, args[0].text) && !args[0].expands:
+		if len(args) > 0 && slices.Contains(c.verbs, args[0].text) && !args[0].expands {
 			args = args[1:]
-		case c.verb:
-			return s.refuse(WhyOperand, s.name+" is admitted with "+strings.Join(c.verbs, ", ")+" alone")
-		default:
+		} else {
 			s.most = 0
 		}
 	}
@@ -120,7 +116,7 @@ func (c *gitCommand) lists(args []word) bool {
 // gitValue refuses formats that have a signature checked, which runs gpg.
 func gitValue(option, value string) *Refusal {
 	switch option {
-	case "--format", "--pretty", "--group": // shortlog groups by a format, too
+	case "--format", "--pretty":
 		for rest := value; ; {
 			_, after, found := strings.Cut(rest, "%")
 			if !found {
@@ -199,24 +195,12 @@ var gitCommands = []gitCommand{
 			"--is-shallow-repository --quiet --remotes? --short? --show-cdup --show-object-format? --show-prefix --show-toplevel " +
 			"--symbolic --symbolic-full-name --tags? --verify"}},
 	{spec: spec{name: "merge-base", flags: "a", long: "--all --fork-point --independent --is-ancestor --octopus", most: unbounded, globs: globsBegun}},
-	{spec: spec{name: "name-rev", long: "--all --always --name-only --no-undefined --refs= --exclude= --tags", most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "describe", most: unbounded, globs: globsBegun,
 		long: "--abbrev? --all --always --candidates= --contains --exact-match --exclude= --first-parent --long --match= --tags"}},
-	{spec: spec{name: "shortlog", flags: "censt", takes: "w", numbers: true, most: unbounded, globs: globsBegun,
-		long: "-w --all --author= --after= --before= --branches? --committer --email --format= --group= --max-count= --merges --no-merges --numbered --remotes? --since= --summary --tags? --until="}},
-	{spec: spec{name: "count-objects", flags: "vH", long: "--human-readable --verbose"}},
 	{spec: spec{name: "check-ignore", flags: "nqvz", long: "--no-index --non-matching --quiet --verbose", most: unbounded, globs: globsBegun}},
-	{spec: spec{name: "check-attr", flags: "az", long: "--all --cached", most: unbounded, globs: globsBegun}},
-	{spec: spec{name: "for-each-ref", long: gitRefLong + " --count= --exclude= --omit-empty --shell", most: unbounded, globs: globsBegun}},
-	{spec: spec{name: "show-ref", flags: "dhqs", long: "--abbrev? --branches --dereference --hash? --head --heads --quiet --tags --verify", most: unbounded, globs: globsBegun}},
 	{spec: spec{name: "branch", flags: "aqrvi", long: gitRefLong + " --list --quiet --remotes --show-current --verbose --abbrev? --no-abbrev", most: unbounded, globs: globsBegun}, listing: []string{"--list"}},
 	{spec: spec{name: "tag", takes: "n", flags: "i", long: "-n -l " + gitRefLong + " --list --omit-empty", most: unbounded, globs: globsBegun}, listing: []string{"--list", "-l"}},
 	{spec: spec{name: "remote", flags: "v", long: "--all --push --verbose", most: unbounded}, verbs: []string{"get-url"}},
-	{spec: spec{name: "stash", flags: gitDiffFlags, takes: gitDiffTakes + "n", long: gitDiffLong + " " + gitLogLong + " --include-untracked", numbers: true, most: unbounded, globs: globsBegun}, verbs: []string{"list", "show"}, verb: true},
-	{spec: spec{name: "reflog", flags: gitDiffFlags, takes: "n", long: gitDiffLong + " " + gitLogLong, numbers: true, most: unbounded, globs: globsBegun}, verbs: []string{"show"}},
-	{spec: spec{name: "worktree", flags: "vz", long: "--porcelain --verbose"}, verbs: []string{"list"}, verb: true},
-	{spec: spec{name: "config", flags: "lz", long: "--list --get --get-all --get-regexp --local --global --system --worktree --show-origin --show-scope --name-only --null --bool --int --path --type=", most: unbounded, globs: globsBegun},
-		listing: []string{"--get", "--get-all", "--get-regexp"}},
 }
 
 func findGit(name string) *gitCommand {

@@ -25,10 +25,6 @@ type spec struct {
 	// word, if there is one.
 	long string
 
-	// apart: letters that take an argument take the next word, also where more
-	// letters stand behind them, which are options then.
-	apart bool
-
 	numbers bool  // -5 is an option, and so may +5 be an operand
 	most    int   // operands; unbounded: no limit
 	globs   globs // what may stand for operands that are not known
@@ -140,8 +136,6 @@ func (s *spec) option(w word, rest []word) (int, *Refusal) {
 		case strings.IndexByte(s.flags, c) >= 0:
 		case strings.IndexByte(s.takes, c) < 0:
 			return 0, s.unknown("-" + string(rune(c)))
-		case i+1 < len(w.text) && s.apart && !isNumber(w.text[i+1:]):
-			return 0, s.refuse(WhyOption, s.name+": what stands behind "+quoted("-"+string(c))+" in its word could be options: set it apart")
 		case i+1 < len(w.text):
 			return 0, s.checkValue("-"+string(c), w.text[i+1:])
 		default:

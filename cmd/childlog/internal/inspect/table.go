@@ -8,7 +8,8 @@ package inspect
 // written: awk, xargs, env, nohup, timeout, watch, tee, less and man (pagers that
 // run commands), vi, tar, make, perl, python and the other languages, curl and
 // what else has the network, strings (reads options from @files), xxd (the second
-// operand is written) and hostname (the first is set).
+// operand is written), hostname (the first is set) and tree (goes on with the letters
+// behind one that takes the next word).
 var specs = []spec{
 	// Files.
 	{name: "cat", flags: "AbeEnstTuv", most: unbounded, globs: globsAnyway,
@@ -23,9 +24,6 @@ var specs = []spec{
 	{name: "ls", flags: "1aAbBcCdFfgGhHiklLmnNopqQrRsStuUvxXZ", takes: "IwT", most: unbounded, globs: globsAnyway,
 		long: "--all --almost-all --author --color? --colour? --full-time --group-directories-first --human-readable --inode --recursive --reverse --size " +
 			"--sort= --time= --time-style= --format= --classify? --directory --hide= --ignore= --si --numeric-uid-gid --no-group --dereference --zero"},
-	{name: "tree", flags: "adfipsughDFrtcUvlxnNQCASqJX", takes: "LPI", apart: true, most: unbounded, globs: globsBegun,
-		long:  "--dirsfirst --filesfirst --noreport --gitignore --prune --du --si --filelimit= --inodes --device --charset= --matchdirs --ignore-case",
-		known: "-o, writes a file; -R, writes files"},
 	{name: "stat", flags: "fFLlnqrstx", takes: "c", most: unbounded, globs: globsAnyway, long: "--dereference --file-system --format= --printf= --terse"},
 	{name: "file", flags: "0bhikLNr", most: unbounded, globs: globsBegun, long: "--brief --mime --mime-type --mime-encoding --dereference --no-dereference",
 		known: "-C, writes a file; --compile, writes a file; -z, runs programs; -Z, runs programs; --uncompress, runs programs"},
@@ -62,7 +60,6 @@ var specs = []spec{
 		long: "--bytes= --characters= --complement --delimiter= --fields= --only-delimited --output-delimiter= --zero-terminated"},
 	{name: "tr", flags: "cCdstu", most: 2, long: "--complement --delete --squeeze-repeats --truncate-set1"},
 	{name: "paste", flags: "sz", takes: "d", most: unbounded, globs: globsBegun, long: "--delimiters= --serial"},
-	{name: "column", flags: "tx", takes: "cs", most: unbounded, globs: globsBegun},
 	{name: "fold", flags: "bs", takes: "w", most: unbounded, globs: globsBegun},
 	{name: "rev", most: unbounded, globs: globsBegun},
 	{name: "comm", flags: "123z", most: 2},
