@@ -2,8 +2,6 @@ package command
 
 import (
 	"bytes"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -19,9 +17,6 @@ import (
 // TestAnotherUsersHolderIsNotWaitedFor: it refuses this user again and again, and
 // would have a line in its log for each.
 func TestAnotherUsersHolderIsNotWaitedFor(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
-	}
 	s := storetest.Open(t, eventlog.Options{Command: serveCommand})
 	path, done, err := forward.Short(s.Dir(), forward.Socket)
 	require.NoError(t, err)
@@ -30,16 +25,7 @@ func TestAnotherUsersHolderIsNotWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	defer unix.Close(fd)
 	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
-	listening := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with its identity
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)); errno != 0 {
-			listening <- errno
-			return
-		}
-		listening <- unix.Listen(fd, 1024)
-	}()
-	require.NoError(t, <-listening)
+	require.NoError(t, storetest.AsNobody(t, func() error { return unix.Listen(fd, 1024) }))
 	var out, msg bytes.Buffer
 	require.Equal(t, failure.ExitUnavailable, Run(t.Context(), []string{"--store", s.Dir(), "ls"}, strings.NewReader(""), &out, &msg))
 	knocks := 0

@@ -4,20 +4,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"childlog/cmd/childlog/internal/forward"
+	"childlog/cmd/childlog/internal/storetest"
 )
 
 // TestOtherUsers are hung up on, even if the modes let them in.
 func TestOtherUsers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be another user")
-	}
 	root, err := os.MkdirTemp("/tmp", "cl")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
@@ -26,14 +23,7 @@ func TestOtherUsers(t *testing.T) {
 		require.NoError(t, os.Chmod(dir, 0o755))
 	}
 	require.NoError(t, os.Chmod(filepath.Join(h.dir, forward.Socket), 0o777))
-	// The identity of one thread, which is not given back to the others.
-	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)); errno != 0 {
-			result <- errno
-			return
-		}
+	err = storetest.AsNobody(t, func() error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		if err == nil {
 			err = unix.Connect(fd, &unix.SockaddrUnix{Name: filepath.Join(h.dir, forward.Socket)})
@@ -44,9 +34,8 @@ func TestOtherUsers(t *testing.T) {
 				err = fmt.Errorf("it was answered")
 			}
 		}
-		result <- err
-	}()
-	err = <-result
+		return err
+	})
 	if err != nil {
 		require.ErrorIs(t, err, unix.ECONNRESET)
 	}
