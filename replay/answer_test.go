@@ -217,8 +217,8 @@ func TestCrashBetweenAskedAndDecided(t *testing.T) {
 }
 
 // TestConcurrentAsks: several asks under one id at the same time are one
-// question with one decision; asks under ids of their own don't disturb each
-// other.
+// question with one decision, which those that come after it are told; asks under
+// ids of their own don't disturb each other.
 func TestConcurrentAsks(t *testing.T) {
 	f := newFixture(t)
 	root := f.asking()
@@ -227,7 +227,7 @@ func TestConcurrentAsks(t *testing.T) {
 	decided, asked := 0, 0
 	for i := range 16 {
 		wg.Go(func() {
-			_, err := replay.Ask(f.ctx, f.Store, wants(root, "shared"), replay.Human(func(context.Context, replay.Question) (replay.Answer, error) {
+			ruling, err := replay.Ask(f.ctx, f.Store, wants(root, "shared"), replay.Human(func(context.Context, replay.Question) (replay.Answer, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				asked++
@@ -235,9 +235,12 @@ func TestConcurrentAsks(t *testing.T) {
 			}))
 			mu.Lock()
 			defer mu.Unlock()
-			if err == nil {
+			switch {
+			case err == nil && !ruling.Existing:
 				decided++
-			} else if !errors.Is(err, eventlog.ErrConflict) {
+			case err == nil && ruling.Outcome != eventlog.AskAllowedOnce:
+				t.Errorf("want the one decision, got %v", ruling)
+			case err != nil && !errors.Is(err, eventlog.ErrConflict):
 				t.Errorf("want a conflict, got %v", err)
 			}
 		})
