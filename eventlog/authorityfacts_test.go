@@ -84,9 +84,9 @@ func TestProfileAndCeilingRoundTrip(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt, "a narrowing that limits nothing was not written by us")
 }
 
-// TestCase06_ToolScopesStayApart: absent, null, [] and [read] are four things
+// TestCase6_ToolScopesStayApart: absent, null, [] and [read] are four things
 // after they were stored.
-func TestCase06_ToolScopesStayApart(t *testing.T) {
+func TestCase6_ToolScopesStayApart(t *testing.T) {
 	for name, tools := range map[string]policy.Tools{"absent": policy.ToolsAbsent(), "null": policy.ToolsNull(),
 		"nothing": must(policy.ToolsList()), "read": must(policy.ToolsList("read"))} {
 		g := fullReceipt(t)

@@ -32,11 +32,11 @@ func (f *fixture) coordinator(grants ...policy.ExplicitGrant) uuid.UUID {
 
 var editSrc = materialize.Request{Want: policy.Request{Wish: policy.Wish{WriteScope: &[]string{"src"}}}}
 
-// TestCase03_AnExplicitGrant: a parent restricted to delegating has the explicit
+// TestCase3_AnExplicitGrant: a parent restricted to delegating has the explicit
 // grant that its worker may edit src. The receipt names ceiling, requested and
 // granted apart; without the grant, or when it is used up or over, the same
 // request is refused, and who relies on it further down counts too.
-func TestCase03_AnExplicitGrant(t *testing.T) {
+func TestCase3_AnExplicitGrant(t *testing.T) {
 	f := newFixture(t)
 	made := f.made(f.coordinator(policy.ExplicitGrant{ID: "worker"}), editSrc)
 	g, _ := f.receipt(made.ID)
@@ -95,10 +95,10 @@ func TestCase61_AnExpiredGrantStaysExpired(t *testing.T) {
 	require.Equal(t, policy.RuleGrantExpired, re.Rule)
 }
 
-// TestCase04_AnOperatorsRuleTwoLevelsDown: the store denies chmod at the
+// TestCase4_AnOperatorsRuleTwoLevelsDown: the store denies chmod at the
 // delegation. A child and a grandchild that ask for it are denied, with the
 // operator's rule as origin, also after the store dropped it.
-func TestCase04_AnOperatorsRuleTwoLevelsDown(t *testing.T) {
+func TestCase4_AnOperatorsRuleTwoLevelsDown(t *testing.T) {
 	f := newFixture(t)
 	f.rules([]string{"chmod"}, nil)
 	child := f.made(f.rootWith(policy.DangerFullAccess), materialize.Request{}).ID
@@ -116,9 +116,9 @@ func TestCase04_AnOperatorsRuleTwoLevelsDown(t *testing.T) {
 	require.Zero(t, f.made(f.rootWith(policy.DangerFullAccess), materialize.Request{}).Policy.Authority.Operator.Len())
 }
 
-// TestCase09_AStatedDepth: a request that wants a tree of depth 2 gets one, also
+// TestCase9_AStatedDepth: a request that wants a tree of depth 2 gets one, also
 // in a new process: the child of its child is refused, and no log made.
-func TestCase09_AStatedDepth(t *testing.T) {
+func TestCase9_AStatedDepth(t *testing.T) {
 	f := newFixture(t)
 	root := f.rootWith(policy.WorkspaceWrite)
 	child := f.made(root, materialize.Request{Want: policy.Request{Wish: policy.Wish{MaxDepth: new(2)}}})

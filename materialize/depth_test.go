@@ -45,10 +45,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestCase09_TheDepthCeiling: under a ceiling of 2 a session of depth 3 is
+// TestCase9_TheDepthCeiling: under a ceiling of 2 a session of depth 3 is
 // refused with what was attempted and what is allowed, also from a child that
 // was resumed in a new process. No half-made log is left.
-func TestCase09_TheDepthCeiling(t *testing.T) {
+func TestCase9_TheDepthCeiling(t *testing.T) {
 	f := newFixture(t)
 	root, err := materialize.Root(f.ctx, f.Store, materialize.RootRequest{MaxDepth: 2, Sandbox: &policy.Setting{Mode: policy.WorkspaceWrite}})
 	require.NoError(t, err)

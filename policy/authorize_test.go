@@ -233,7 +233,7 @@ func TestAlsoDeniedIsBounded(t *testing.T) {
 	assert.Equal(t, policy.CodeOperatorDeny, d.Code)
 }
 
-func TestCase04_OperatorDenyTwoLevelsDown(t *testing.T) {
+func TestCase4_OperatorDenyTwoLevelsDown(t *testing.T) {
 	in := input()
 	in.Operator = operatorRules(t, []string{"chmod"}, []string{"secrets"})
 	c, err := policy.Derive(policy.TopAuthority(), in, policy.Request{Role: "general"})

@@ -12,7 +12,7 @@ import (
 // P may only delegate, with the explicit grant that its worker may edit src/.
 // The receipt tells ceiling, requested and granted apart; without the grant the
 // same request is refused.
-func TestCase03_ExplicitGrant(t *testing.T) {
+func TestCase3_ExplicitGrant(t *testing.T) {
 	grant := policy.ExplicitGrant{ID: "edit-src", Issuer: issuerAt, ExpiresMS: nowMS + 1000, Uses: 2}
 	p := coordinator(t, scoped(t, "src/"))
 	p.Explicit = []policy.ExplicitGrant{grant}

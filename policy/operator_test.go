@@ -62,7 +62,7 @@ func TestOperatorDigest(t *testing.T) {
 
 // The deny half of case 4: two levels down the operator's rule stands, and is
 // the one to cite.
-func TestCase04_OperatorRuleBindsEveryDescendant(t *testing.T) {
+func TestCase4_OperatorRuleBindsEveryDescendant(t *testing.T) {
 	in := input()
 	in.Operator = operatorRules(t, []string{"chmod"}, nil)
 	d, err := policy.Derive(policy.TopAuthority(), in, policy.Request{})

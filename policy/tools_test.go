@@ -25,7 +25,7 @@ func restored(t require.TestingT, tools policy.Tools) policy.Tools {
 
 // Absent, null, empty and a list are inherit, inherit, nothing and only these,
 // also after storage, and also for the child of the child.
-func TestCase06_ThreeStatesOfTools(t *testing.T) {
+func TestCase6_ThreeStatesOfTools(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		tools       policy.Tools

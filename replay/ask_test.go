@@ -66,10 +66,10 @@ func (f *fixture) decisions(session uuid.UUID, by ...eventlog.Decider) (out []ev
 	return out
 }
 
-// TestCase02_AChildIsNeverAsked: a child asks for an escalation while an
+// TestCase2_AChildIsNeverAsked: a child asks for an escalation while an
 // answerer that would allow it is registered. It is never called; question and
 // decision share one id; the outcome is rejected, decided by the pin.
-func TestCase02_AChildIsNeverAsked(t *testing.T) {
+func TestCase2_AChildIsNeverAsked(t *testing.T) {
 	for _, mode := range []policy.Mode{policy.ReadOnly, policy.WorkspaceWrite, policy.DangerFullAccess} {
 		t.Run(string(mode), func(t *testing.T) {
 			f := newFixture(t)
@@ -103,10 +103,10 @@ func TestCase02_AChildIsNeverAsked(t *testing.T) {
 	}
 }
 
-// TestCase05_AGrandchildInTheBackground: P, C and G all run in the background
+// TestCase5_AGrandchildInTheBackground: P, C and G all run in the background
 // and G asks. The denial is in G's log within the same call; its turn goes on;
 // neither P nor C hears of it, and nothing waits.
-func TestCase05_AGrandchildInTheBackground(t *testing.T) {
+func TestCase5_AGrandchildInTheBackground(t *testing.T) {
 	f := newFixture(t)
 	p := f.rootWith(policy.WorkspaceWrite)
 	c := f.child(p).ID

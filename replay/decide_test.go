@@ -53,10 +53,10 @@ func (f *fixture) found(id uuid.UUID, filter replay.DecisionFilter) (out []repla
 // editor is a root under workspace-write, and what it delegates may do.
 func (f *fixture) editor() uuid.UUID { return f.rootWith(policy.WorkspaceWrite) }
 
-// TestCase04_AnOperatorRuleThroughTheStore: chmod is denied by an operator when
+// TestCase4_AnOperatorRuleThroughTheStore: chmod is denied by an operator when
 // C is delegated. C, and G two levels down, are denied with the store's rule
 // event as origin, also after the rule is lifted: only roots follow that.
-func TestCase04_AnOperatorRuleThroughTheStore(t *testing.T) {
+func TestCase4_AnOperatorRuleThroughTheStore(t *testing.T) {
 	f := newFixture(t)
 	_, err := replay.SetRules(f.ctx, f.Store, replay.RuleFile{DenyTools: []string{"chmod"}})
 	require.NoError(t, err)

@@ -23,10 +23,10 @@ func (f *fixture) count(id [16]byte, typ string) (n int) {
 	return n
 }
 
-// TestCase01_FollowUpsInTwoProcessLives: a child of full access and never asked
+// TestCase1_FollowUpsInTwoProcessLives: a child of full access and never asked
 // stays that over two process lives with three follow-ups each, and its log
 // holds one sandbox event and one pin.
-func TestCase01_FollowUpsInTwoProcessLives(t *testing.T) {
+func TestCase1_FollowUpsInTwoProcessLives(t *testing.T) {
 	f := newFixture(t)
 	root := f.rootWith(policy.DangerFullAccess)
 	child := f.child(root).ID
@@ -56,10 +56,10 @@ func TestCase01_FollowUpsInTwoProcessLives(t *testing.T) {
 	require.Equal(t, uint64(6), f.row(child).Epoch)
 }
 
-// TestCase07_AParentsSwitchAndANarrowing: an ordinary switch of the parent does
+// TestCase7_AParentsSwitchAndANarrowing: an ordinary switch of the parent does
 // not touch the child and is shown as drift; a narrowing with subtree makes
 // the child and everything below it narrow from that seq on.
-func TestCase07_AParentsSwitchAndANarrowing(t *testing.T) {
+func TestCase7_AParentsSwitchAndANarrowing(t *testing.T) {
 	f := newFixture(t)
 	root := f.rootWith(policy.DangerFullAccess)
 	child := f.child(root).ID

@@ -249,10 +249,10 @@ func TestRuntimeContext(t *testing.T) {
 	require.Contains(t, asks.Context, "put to a person")
 }
 
-// TestCase08_AnotherRole: a child made to explore is not resumed to implement,
+// TestCase8_AnotherRole: a child made to explore is not resumed to implement,
 // under whatever name the role goes; by its own role it is, and by its aliases.
 // Nothing is appended either way.
-func TestCase08_AnotherRole(t *testing.T) {
+func TestCase8_AnotherRole(t *testing.T) {
 	f := newFixture(t)
 	root := f.rootWith(policy.WorkspaceWrite)
 	child := f.childOf(root, materialize.Request{Want: policy.Request{Role: "scout"}}).ID

@@ -91,10 +91,10 @@ func TestStoreSessionIsNoSession(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestCase07_AnAuthorityCeiling: a narrowing of the authority reaches the child
+// TestCase7_AnAuthorityCeiling: a narrowing of the authority reaches the child
 // and the grandchild, names what they lost and binds from its seq on; an
 // ordinary change of the parent's reaches nobody and shows as drift.
-func TestCase07_AnAuthorityCeiling(t *testing.T) {
+func TestCase7_AnAuthorityCeiling(t *testing.T) {
 	f := newFixture(t)
 	root := f.rootWith(policy.DangerFullAccess)
 	child := f.child(root).ID

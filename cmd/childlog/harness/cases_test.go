@@ -14,9 +14,9 @@ import (
 	"childlog/eventlog"
 )
 
-// TestCase05_DenialInTheChildsOwnLog: P, C and G run in the background; G asks.
+// TestCase5_DenialInTheChildsOwnLog: P, C and G run in the background; G asks.
 // The denial is in G's log within the same call, G's turn goes on, nothing waits.
-func TestCase05_DenialInTheChildsOwnLog(t *testing.T) {
+func TestCase5_DenialInTheChildsOwnLog(t *testing.T) {
 	both(t, func(t *testing.T, h harness.Harness) {
 		scene(t, h)
 		g, err := h.Delegate(ctx, harness.DelegateRequest{Parent: childID, Child: harness.Child{Label: "G", Background: new(true)}})

@@ -21,7 +21,7 @@ func derive(t require.TestingT, parent policy.Authority, doc string) (policy.Der
 
 // Tool scope absent, null, [], [read]: inherit, inherit, nothing, read only,
 // and each is still told from the others in what is printed.
-func TestCase06_ToolsInAndOut(t *testing.T) {
+func TestCase6_ToolsInAndOut(t *testing.T) {
 	list, err := policy.ToolsList("read", "bash")
 	require.NoError(t, err)
 	restricted := policy.TopAuthority()

@@ -32,9 +32,9 @@ func (v *served) family(sandbox string) {
 	v.ok("/v1/delegate", `{"parent":%q,"child":{"id":%q,"background":true}}`, childID, grandID)
 }
 
-// TestCase05_DeniedAtOnce: a grandchild in the background asks; the denial is
+// TestCase5_DeniedAtOnce: a grandchild in the background asks; the denial is
 // in its log within the call, and its turn goes on.
-func TestCase05_DeniedAtOnce(t *testing.T) {
+func TestCase5_DeniedAtOnce(t *testing.T) {
 	v := serve(t, service.Options{})
 	v.family("read-only")
 	v.ok("/v1/append", `{"session":%q,"events":[{"type":"turn/start","facts":{"turn":1}}]}`, grandID)
