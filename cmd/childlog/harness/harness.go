@@ -139,9 +139,9 @@ type Harness interface {
 	// Stats counts what the store holds, and what it takes on disk.
 	Stats(ctx context.Context, r StatsRequest) (wire.StoreStats, error)
 	// Verify reads everything and compares everything with everything, and writes
-	// nothing. Damage is an answer and no error: look at ok. It takes as long as the
-	// store is large, minutes for ten millions of events; the end of ctx ends it. A
-	// service does one at a time and refuses more as busy.
+	// nothing. Damage is an answer and no error: look at ok. It takes the longer
+	// the larger the store is; the end of ctx ends it. A service does one at a time
+	// and refuses more as busy.
 	Verify(ctx context.Context, r VerifyRequest) (wire.Verified, error)
 
 	// Close lets go of the store or of the connections to it. Calls after it

@@ -8,7 +8,7 @@ import (
 )
 
 // verification makes of the operation verify what a service can afford: it reads
-// the whole store with all processors, for minutes where that is large. One is
+// the whole store with all processors, the longer the larger that is. One is
 // done at a time, others are refused, and it ends when its client leaves, the
 // service stops, its token is gone, or the store has to be opened anew, for which
 // everybody would wait until it is done.

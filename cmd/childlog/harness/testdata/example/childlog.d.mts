@@ -72,7 +72,7 @@ export interface Operations {
     { session: string; calls: Call[]; record?: boolean; epoch?: number },
     { items: { judgement?: Judgement; error?: { code: string; message: string; hint: string } }[] },
   ];
-  /** Reads the whole store: minutes where that is large. Node's fetch gives up after five. */
+  /** Reads the whole store, and answers at the end: a fetch may need a longer time-out for a large one. */
   verify: [{ session?: string; key?: string; anchors?: string[] }, { ok: boolean; status: string; statement: string; events: number }];
   settle: [{ session: string; outcome: string; epoch?: number }, { session: string; seq: number }];
   notices: [{ session: string }, { items: { child: string; outcome: string; denied: number; denials: Record<string, number> }[] }];
